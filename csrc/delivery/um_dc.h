@@ -1,0 +1,59 @@
+/* Delivery controller: per (topic, source) ordering, reassembly and topic-level
+ * loss. An engine: time and messages come in, deliveries go out by callback.
+ * No clock, socket or lock. The in-order unfragmented path allocates nothing.
+ * Bounded: order map by delivery_control_maximum_total_map_entries, reassembly
+ * by um_reassembly_maximum_size per message and 64 partial messages. */
+#ifndef UM_DELIVERY_DC_H
+#define UM_DELIVERY_DC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/um_buf.h"
+#include "wire/um_lbmc.h"
+
+struct um_dc;
+
+struct um_dc_config {
+    int ordered_delivery;          /* 1, 0, -1 */
+    uint32_t maximum_burst_loss;   /* fragments */
+    uint64_t gap_timeout_ns;       /* NAK generation interval; 0 = loss at once (TCP) */
+    uint64_t loss_check_interval_ns; /* 0 = expiry only on traffic */
+    uint32_t map_entries_max;      /* 0 = unlimited */
+    size_t reassembly_size_max;    /* bytes per message */
+};
+
+/* One delivery. `buf` holds data (ref to keep); for a reassembled message it is a heap buffer of the DC's. */
+struct um_dc_delivery {
+    const uint8_t *data;
+    size_t len;
+    uint32_t sqn;       /* of the last fragment */
+    uint32_t first_sqn; /* of the first fragment */
+    bool fragment;      /* ordered_delivery 0 and a fragmented message */
+    bool fragmented;    /* frag_* describe the (last) fragment */
+    uint32_t frag_offset, frag_total;
+    struct um_buf *buf;
+    const struct um_lbmc_msg *msg; /* headers of the (last) fragment: request, apphdr chain, batch flags */
+    uint16_t batch_flags;          /* START of the first and END of the last fragment */
+};
+
+struct um_dc_ops {
+    void (*deliver)(void *user, const struct um_dc_delivery *delivery, uint64_t now_ns);
+    void (*loss)(void *user, uint32_t sqn, uint64_t now_ns);
+    void (*burst_loss)(void *user, uint32_t first_sqn, uint32_t count, uint64_t now_ns);
+    void (*set_timer)(void *user, uint64_t due_ns); /* UM_NEVER disarms */
+};
+
+struct um_dc_stats {
+    uint64_t delivered, duplicates, lost, bursts, malformed, reassembly_dropped, map_overflow;
+};
+
+struct um_dc *um_dc_create(const struct um_dc_config *config, const struct um_dc_ops *ops, void *user);
+void um_dc_destroy(struct um_dc *dc); /* held messages are dropped, nothing is delivered */
+/* The callbacks may not call back into this DC, and may destroy it only through a flag checked by the owner afterwards. */
+void um_dc_on_data(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *msg, struct um_buf *buf);
+void um_dc_on_tsni(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn); /* 0xFFFFFFFF: nothing sent yet */
+void um_dc_on_timer(struct um_dc *dc, uint64_t now_ns);
+const struct um_dc_stats *um_dc_stats(const struct um_dc *dc);
+
+#endif

@@ -1,0 +1,69 @@
+/* The loop of a context (later: of an XSP): epoll reactor, timer wheel and a
+ * mailbox of commands. One thread at a time owns the loop: the embedded thread,
+ * or in sequential mode whoever is inside um_loop_run_once(), or - when nobody
+ * is - a caller of um_loop_call(), who then runs the command itself.
+ *
+ * Everything marked [loop] may only be called by the owner. */
+#ifndef UM_NET_LOOP_H
+#define UM_NET_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/um_list.h"
+#include "base/um_timer.h"
+
+enum um_loop_wait { UM_LOOP_PEND = 1, UM_LOOP_BUSY_WAIT = 2 };
+
+#define UM_FD_READ 1u
+#define UM_FD_WRITE 2u
+#define UM_FD_EXCEPT 4u
+#define UM_FD_HANGUP 8u
+
+struct um_loop;
+
+/* Embedded in the owner's structure; the loop keeps a pointer while registered. */
+struct um_fd {
+    int fd;
+    uint32_t interest; /* [loop] */
+    void (*fn)(struct um_fd *ufd, uint32_t ready, uint64_t now_ns); /* may remove or free itself and others */
+};
+
+/* embedded: starts a thread (all signals blocked) and returns once it runs. NULL + um_error on failure. */
+struct um_loop *um_loop_create(bool embedded, enum um_loop_wait wait, const char *thread_name);
+/* Ends and joins the thread (embedded). Pending commands run first. Not from the loop itself. */
+void um_loop_destroy(struct um_loop *loop);
+
+bool um_loop_on_thread(const struct um_loop *loop); /* is the caller the present owner? Any thread. */
+uint64_t um_loop_now(const struct um_loop *loop);   /* [loop] time of this pass, monotonic ns */
+uint64_t um_loop_wall_now(const struct um_loop *loop); /* [loop] wall clock of this pass, ns */
+struct um_timer_wheel *um_loop_wheel(struct um_loop *loop); /* [loop] */
+
+void um_fd_init(struct um_fd *ufd, int fd, void (*fn)(struct um_fd *, uint32_t, uint64_t));
+int um_loop_add_fd(struct um_loop *loop, struct um_fd *ufd, uint32_t interest);  /* [loop] */
+int um_loop_set_interest(struct um_loop *loop, struct um_fd *ufd, uint32_t interest); /* [loop] no-op if unchanged */
+void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd);                 /* [loop] before close(fd) */
+
+/* Run fn(arg) on the loop and wait for its result (errors set by fn become the caller's).
+ * Called by the owner: runs at once. Any thread. */
+int um_loop_call(struct um_loop *loop, int (*fn)(void *arg), void *arg);
+/* As um_loop_call(), but refused (-1, UM_EOP, text naming `api`) when called by the owner inside a callback. */
+int um_loop_call_api(struct um_loop *loop, const char *api, int (*fn)(void *arg), void *arg);
+
+/* Asynchronous command, embedded in the poster's structure; not posted twice before it ran. Any thread. */
+struct um_command {
+    struct um_list node;
+    void (*fn)(struct um_command *cmd);
+    bool posted;
+};
+void um_command_init(struct um_command *cmd, void (*fn)(struct um_command *cmd));
+void um_loop_post(struct um_loop *loop, struct um_command *cmd);   /* no effect when already posted */
+void um_loop_unpost(struct um_loop *loop, struct um_command *cmd); /* [loop] withdraw */
+
+/* Sequential mode: one pass; waits up to timeout_ms (-1: until something happens). 0 / -1.
+ * `user_time_ns` non-zero replaces the clock (LBM_PROC_EVENT_EX_FLAG_USER_TIME). */
+int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns);
+int um_loop_unblock(struct um_loop *loop); /* makes the running or next run_once return; any thread */
+bool um_loop_embedded(const struct um_loop *loop);
+
+#endif

@@ -1,0 +1,94 @@
+/* Topic resolution of one context, as core sees it: advertise, subscribe, match.
+ * Behind it: the scheduler engine (um_tr_engine: no I/O, simulator-driven), the
+ * LBMR codec, and agents that move datagrams (multicast, unicast lbmrd).
+ * Everything is [loop]. */
+#ifndef UM_RESOLVER_RESOLVER_H
+#define UM_RESOLVER_RESOLVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <lbm/lbm.h>
+
+#include "config/um_options.h"
+#include "net/um_loop.h"
+
+struct um_resolver;
+struct um_tr_advert;  /* an advertised source */
+struct um_tr_topic;   /* interest in one topic */
+struct um_tr_pattern; /* interest in one pattern */
+
+/* A source as found in the receiver-side cache; valid during the callback. */
+struct um_tr_source {
+    const char *topic;
+    lbm_transport_source_info_t info; /* type, ip, port, session id, transport_idx = topic index; 0.0.0.0 already replaced */
+    uint8_t otid[32];
+    bool has_otid;
+    uint8_t ctxinst[8];
+    bool has_ctxinst;
+    uint32_t request_ip; /* EXFUNC, network order; 0 = none */
+    uint16_t request_port;
+    uint32_t functionality; /* EXFUNC flags */
+    int32_t cost;
+    uint32_t domain_id;
+};
+
+struct um_resolver_events {
+    /* A source of a subscribed topic is known (new, or offered again by a later advertisement while not joined). */
+    void (*on_source)(void *topic_user, const struct um_tr_source *source);
+    /* It was withdrawn (final advertisement): deliver EOS. */
+    void (*on_source_gone)(void *topic_user, const struct um_tr_source *source);
+    /* resolution_no_source_notification_threshold reached, once per unresolved period. */
+    void (*on_no_source)(void *topic_user);
+    /* A topic of the cache matches a pattern for the first time: create the internal receiver (subscribe from inside). */
+    void (*on_pattern_match)(void *pattern_user, const char *topic);
+    /* Every newly discovered source of any topic (resolver_source_notification_function). */
+    void (*on_any_source)(void *user, const struct um_tr_source *source);
+};
+
+/* Opens sockets as the options say (multicast, or one per lbmrd). NULL + error. */
+struct um_resolver *um_resolver_create(struct um_loop *loop, const struct um_context_options *opts,
+                                       const uint8_t ctxinst[8], const struct um_resolver_events *events, void *user);
+void um_resolver_destroy(struct um_resolver *resolver);
+
+/* What a source advertises; ip 0.0.0.0 is written as such. functionality 0: no EXFUNC option. */
+struct um_tr_advert_spec {
+    const char *topic;
+    lbm_transport_source_info_t info;
+    uint32_t functionality;
+    uint32_t request_ip;
+    uint16_t request_port;
+};
+struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const struct um_tr_advert_spec *spec,
+                                           const struct um_source_options *opts);
+void um_resolver_withdraw(struct um_resolver *resolver, struct um_tr_advert *advert); /* final advertisements if configured */
+
+/* Starts the query phases; on_source is called from inside for every source already known. `internal`: receiver of a wildcard. */
+struct um_tr_topic *um_resolver_subscribe(struct um_resolver *resolver, const char *topic,
+                                          const struct um_receiver_options *opts, bool internal, void *topic_user);
+void um_resolver_unsubscribe(struct um_resolver *resolver, struct um_tr_topic *topic);
+void um_resolver_topic_set_thresholds(struct um_tr_topic *topic, uint64_t sources_query_threshold,
+                                      uint64_t no_source_threshold); /* live options */
+/* Sources currently known for a topic (for thresholds and linger). */
+unsigned um_resolver_topic_sources(const struct um_tr_topic *topic);
+/* The session of this source ended (EOS): remove it from the cache, re-query by the threshold rule. */
+void um_resolver_source_ended(struct um_resolver *resolver, const char *topic, const lbm_transport_source_info_t *info);
+
+/* `match` decides (PCRE2, POSIX regex or the application's callback live in core); pattern text goes into queries.
+ * on_pattern_match is called from inside for every topic already in the cache. */
+struct um_tr_pattern *um_resolver_subscribe_pattern(struct um_resolver *resolver, const char *pattern, int pattern_type,
+                                                    const struct um_wildcard_receiver_options *opts,
+                                                    bool (*match)(void *pattern_user, const char *topic),
+                                                    void *pattern_user);
+void um_resolver_unsubscribe_pattern(struct um_resolver *resolver, struct um_tr_pattern *pattern);
+/* The internal receiver of this topic was deleted after linger: a later source matches anew. */
+void um_resolver_pattern_forget(struct um_tr_pattern *pattern, const char *topic);
+
+/* lbm_context_topic_resolution_request. */
+int um_resolver_request(struct um_resolver *resolver, uint16_t flags, uint32_t interval_ms, uint32_t duration_sec);
+
+/* Fills the tr_* fields. */
+void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out);
+void um_resolver_stats_reset(struct um_resolver *resolver);
+
+#endif

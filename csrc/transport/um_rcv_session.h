@@ -1,0 +1,58 @@
+/* Receive side of transport sessions: joining, LBMC framing, topic demultiplexing.
+ * Everything here is [loop]. A stream is the sink of one topic index on one
+ * session; core embeds it in its delivery controller object. */
+#ifndef UM_TRANSPORT_RCV_SESSION_H
+#define UM_TRANSPORT_RCV_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <lbm/lbm.h>
+
+#include "base/um_buf.h"
+#include "base/um_list.h"
+#include "config/um_options.h"
+#include "transport/um_src_session.h"
+#include "wire/um_lbmc.h"
+
+struct um_rcv_session;
+struct um_rcv_sessions;
+struct um_rcv_stream;
+
+struct um_rcv_stream_events {
+    /* Data or request. `buf` holds the bytes; ref it to keep them. Hot path. */
+    void (*on_data)(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns);
+    void (*on_tsni)(struct um_rcv_stream *stream, uint32_t last_sqn, uint64_t now_ns);
+    void (*on_bos)(struct um_rcv_stream *stream);
+    /* Session over (disconnect, failed connect, timeout). The stream is already detached; it may be freed inside. */
+    void (*on_eos)(struct um_rcv_stream *stream);
+    /* One read is over: deliver what was bundled (delivery_control_message_batching, batch receive). May be NULL. */
+    void (*on_read_end)(struct um_rcv_stream *stream, uint64_t now_ns);
+};
+
+struct um_rcv_stream {
+    struct um_list node; /* session's streams */
+    struct um_rcv_session *session; /* NULL: not joined */
+    const struct um_rcv_stream_events *events;
+    uint32_t tidx;
+};
+
+/* Messages that arrive for the session as a whole or at the request port. */
+struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, struct um_uim *uim);
+void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions); /* no events are reported */
+
+/* Join the session named by `info` (starting the connection if this context is not on it yet) and attach the stream under
+ * info->transport_idx... topic index `stream->tidx`. on_bos is reported at once, after this returns and on the loop, when the
+ * session is already active. -1 + error for transports not available (logged once per transport). */
+int um_rcv_sessions_join(struct um_rcv_sessions *sessions, const lbm_transport_source_info_t *info,
+                         const struct um_receiver_options *opts, struct um_rcv_stream *stream);
+void um_rcv_stream_leave(struct um_rcv_stream *stream); /* no EOS; the session closes with its last stream */
+
+/* Source string of the session without topic index (stable while joined), and statistics. */
+const char *um_rcv_stream_source(const struct um_rcv_stream *stream);
+int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_stats_t *out, int max); /* returns count */
+void um_rcv_sessions_stats_reset(struct um_rcv_sessions *sessions);
+int um_rcv_stream_stats(struct um_rcv_stream *stream, lbm_rcv_transport_stats_t *out);
+void um_rcv_stream_stats_reset(struct um_rcv_stream *stream);
+
+#endif

@@ -1,0 +1,104 @@
+/* Source side of a transport session: batching, fragmentation and the topics
+ * (streams) that share it. Transports plug in below through an operations
+ * table; core/source.c sits above.
+ *
+ * Threads: um_src_stream_send() and um_src_stream_flush() run in the caller's
+ * thread under the session lock, down to the system call. Everything marked
+ * [loop] runs on the context's loop. No lock is held while events are reported. */
+#ifndef UM_TRANSPORT_SRC_SESSION_H
+#define UM_TRANSPORT_SRC_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include <lbm/lbm.h>
+
+#include "base/um_list.h"
+#include "base/um_timer.h"
+#include "config/um_options.h"
+#include "net/um_loop.h"
+#include "wire/um_lbmc.h"
+
+struct um_src_session;
+struct um_src_stream;
+
+/* What a transport needs of its context; lives as long as the context. */
+struct um_transport_env {
+    struct um_loop *loop;
+    const struct um_context_options *opts;
+    const uint8_t *ctxinst;   /* 8 bytes */
+    uint16_t request_port;    /* host order, 0 = request port not bound */
+    struct in_addr request_ip; /* 0.0.0.0 when not bound to an interface */
+    atomic_uint next_transport_idx; /* from 1 */
+};
+
+/* Events of a stream, on the loop. CONNECT and DISCONNECT come once per client. */
+struct um_src_stream_events {
+    void (*on_connect)(struct um_src_stream *stream, const char *client);
+    void (*on_disconnect)(struct um_src_stream *stream, const char *client);
+    void (*on_wakeup)(struct um_src_stream *stream); /* after a non-blocking send was refused */
+};
+
+/* One topic's stream on a session; embedded in the source object. */
+struct um_src_stream {
+    struct um_list node; /* session->streams; session lock */
+    struct um_src_session *session; /* set by attach, cleared by detach */
+    const struct um_src_stream_events *events;
+    uint32_t tidx;
+    uint32_t next_sqn;     /* session lock */
+    uint64_t last_data_ns; /* session lock; TSNI schedule */
+    uint64_t tsni_interval_ns, tsni_active_ns; /* 0 = off / never stop */
+    bool wakeup_wanted;    /* session lock */
+    bool in_explicit_batch; /* session lock */
+    bool closing;          /* session lock: a blocked sender returns -1/UM_EINVAL */
+    struct um_list explicit_batch; /* held messages; session lock */
+    struct um_timer tsni_timer; /* [loop] */
+};
+
+/* A message to send. The extension headers the caller wants (REQUEST, APPHDR_CHAIN, ...) come ready-made. */
+struct um_send {
+    const struct iovec *iov; /* payload */
+    int iovcnt;
+    size_t len; /* sum of the iovecs; at most INT32_MAX */
+    int flags;  /* LBM_MSG_START_BATCH .. LBM_MSG_FLUSH, LBM_SRC_NONBLOCK */
+    const uint8_t *headers; /* chain of extension headers whose last next_hdr is 0x00, or NULL */
+    size_t headers_len;
+    uint8_t first_header; /* code of headers[0], or 0 */
+    uint32_t first_sqn, last_sqn; /* out */
+};
+
+/* 0, or -1 with UM_EWOULDBLOCK (non-blocking refused, or blocking on the loop itself), UM_EINVAL (stream deleted while
+ * waiting), UM_ENOMEM, UM_EOP (END without START). All or nothing for non-blocking sends (decision 4). */
+int um_src_stream_send(struct um_src_stream *stream, struct um_send *send);
+int um_src_stream_flush(struct um_src_stream *stream);
+
+/* Sessions of a context [loop]. */
+struct um_tcp_sources; /* transport/tcp: pool of TCP source sessions */
+struct um_tcp_sources *um_tcp_sources_create(struct um_transport_env *env);
+void um_tcp_sources_destroy(struct um_tcp_sources *sources);
+/* Map the stream to a session by the rules of docs/architecture.md (explicit port, pool, round robin; the first source
+ * decides, with warnings), creating it when needed. `stream->events` and `tidx` are set by the caller. On success CONNECT is
+ * reported for clients already there (posted, not inside this call). */
+int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source_options *opts, const char *topic,
+                          struct um_src_stream *stream);
+/* Flushes without waiting, wakes blocked senders, reports nothing more; ends the session with its last stream. */
+void um_src_stream_detach(struct um_src_stream *stream);
+/* A source-side-filtering request that arrived at the request port. */
+void um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq);
+
+/* Facts about the session of a stream; [loop] or any thread where noted. */
+void um_src_stream_source_info(const struct um_src_stream *stream, lbm_transport_source_info_t *out); /* any thread; ip 0 when INADDR_ANY */
+int um_src_stream_stats(struct um_src_stream *stream, lbm_src_transport_stats_t *out);                /* any thread */
+void um_src_stream_stats_reset(struct um_src_stream *stream);
+/* All TCP source sessions, for lbm_context_retrieve_src_transport_stats; returns the number there are, fills up to max. */
+int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats_t *out, int max); /* [loop] */
+void um_tcp_sources_stats_reset(struct um_tcp_sources *sources);                                    /* [loop] */
+/* Live setopt of implicit_batching_* (last value set counts for the session). */
+void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length, bool adaptive);
+/* Blocked/connected facts for readiness: number of clients now. */
+int um_src_stream_clients(const struct um_src_stream *stream);
+
+#endif

@@ -1,0 +1,166 @@
+/* LBMC: the message layer carried by every transport (docs/wire.md).
+ * Pure functions on bytes; decoders check every length and never read beyond
+ * the given slice. Encoding of the two fixed headers is inline because it is on
+ * the send path. */
+#ifndef UM_WIRE_LBMC_H
+#define UM_WIRE_LBMC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/um_bytes.h"
+
+#define UM_LBMC_CONTROL_HDR_LEN 4u
+#define UM_LBMC_DATA_HDR_LEN 12u
+#define UM_LBMC_FRAG_HDR_LEN 16u
+#define UM_LBMC_MAX_MSGLEN 65535u
+#define UM_LBMC_TSNI_MAX 31u /* topics per TSNI header */
+
+enum um_lbmc_type {
+    UM_LBMC_MESSAGE = 0x0,
+    UM_LBMC_EOT = 0x1,
+    UM_LBMC_PRORX = 0x2,
+    UM_LBMC_CONTROL = 0x8,
+    UM_LBMC_RETRANS = 0xA
+};
+
+enum um_lbmc_header {
+    UM_LBMC_HDR_DATA = 0x00,
+    UM_LBMC_HDR_FRAG = 0x01,
+    UM_LBMC_HDR_BATCH = 0x02,
+    UM_LBMC_HDR_REQUEST = 0x04,
+    UM_LBMC_HDR_TOPICNAME = 0x05,
+    UM_LBMC_HDR_APPHDR = 0x06,
+    UM_LBMC_HDR_APPHDR_CHAIN = 0x07,
+    UM_LBMC_HDR_CTXINSTD = 0x0C,
+    UM_LBMC_HDR_CTXINSTR = 0x0D,
+    UM_LBMC_HDR_SRCIDX = 0x0E,
+    UM_LBMC_HDR_SSF_INIT = 0x10,
+    UM_LBMC_HDR_SSF_CREQ = 0x11,
+    UM_LBMC_HDR_TSNI = 0x20,
+    UM_LBMC_HDR_CTXINST = 0x42,
+    UM_LBMC_HDR_ODOMAIN = 0x4A,
+    UM_LBMC_HDR_STREAM = 0x4B,
+    UM_LBMC_HDR_DESTINATION = 0x64,
+    UM_LBMC_HDR_TCP_SID = 0x6B,
+    UM_LBMC_HDR_EXTOPT = 0xFE,
+    UM_LBMC_HDR_NONE = 0xFF
+    /* the rest of the code table is in um_lbmc.c: known codes are stepped over */
+};
+
+#define UM_LBMC_BATCH_START 0x0002u
+#define UM_LBMC_BATCH_END 0x0001u
+
+/* Which of the optional parts below are filled. */
+enum um_lbmc_present {
+    UM_LBMC_HAS_FRAG = 1u << 0,
+    UM_LBMC_HAS_BATCH = 1u << 1,
+    UM_LBMC_HAS_REQUEST = 1u << 2,
+    UM_LBMC_HAS_TOPICNAME = 1u << 3,
+    UM_LBMC_HAS_APPHDR = 1u << 4,
+    UM_LBMC_HAS_APPHDR_CHAIN = 1u << 5,
+    UM_LBMC_HAS_CTXINSTD = 1u << 6,
+    UM_LBMC_HAS_CTXINSTR = 1u << 7,
+    UM_LBMC_HAS_CTXINST = 1u << 8,
+    UM_LBMC_HAS_STREAM = 1u << 9,
+    UM_LBMC_HAS_DESTINATION = 1u << 10,
+    UM_LBMC_HAS_ODOMAIN = 1u << 11,
+    UM_LBMC_HAS_TCP_SID = 1u << 12,
+    UM_LBMC_HAS_SSF_INIT = 1u << 13,
+    UM_LBMC_HAS_SSF_CREQ = 1u << 14,
+    UM_LBMC_HAS_TSNI = 1u << 15
+};
+
+struct um_lbmc_ssf_init {
+    uint8_t flags; /* 0x40 default inclusions, 0x20 default exclusions */
+    uint8_t transport;
+    uint32_t transport_idx, client_idx;
+    uint16_t port;
+    uint32_t ip; /* network order, as struct in_addr */
+};
+struct um_lbmc_ssf_creq {
+    uint8_t mode; /* 0 include, 1 exclude */
+    uint32_t transport_idx, topic_idx, client_idx;
+};
+
+/* One decoded message. Slices point into the input. */
+struct um_lbmc_msg {
+    uint8_t type; /* enum um_lbmc_type */
+    uint8_t next_hdr;
+    uint16_t msglen;
+    uint32_t tidx, sqn; /* full header only */
+    uint32_t present;   /* enum um_lbmc_present */
+    struct um_slice payload;
+    struct {
+        uint32_t first_sqn, offset, len;
+    } frag;
+    uint16_t batch_flags;
+    struct {
+        uint32_t qidx;
+        uint16_t port;
+        uint32_t ip; /* network order */
+    } request;
+    struct um_slice topic_name; /* trailing NULs stripped */
+    struct um_slice apphdr;     /* code and data */
+    struct um_slice apphdr_chain;
+    const uint8_t *ctxinstd, *ctxinstr, *ctxinst; /* 8 bytes each */
+    struct {
+        uint32_t stream_id, sqn;
+        const uint8_t *ctxinst;
+    } stream;
+    struct {
+        uint32_t domain_id, ip;
+        uint16_t port, hops_taken;
+        uint32_t orig_domain_id, orig_ip;
+        uint16_t orig_port;
+    } destination; /* addresses in network order */
+    uint32_t odomain;
+    uint32_t tcp_sid;
+    struct um_lbmc_ssf_init ssf_init;
+    struct um_lbmc_ssf_creq ssf_creq;
+    struct um_slice tsni; /* 8-byte records: tidx, last sqn */
+};
+
+enum um_lbmc_rc {
+    UM_LBMC_OK = 0,
+    UM_LBMC_SHORT,   /* fewer bytes than msglen (or than 4): a stream reader waits for more */
+    UM_LBMC_FRAMING, /* version, type or msglen impossible: streams close, datagrams drop the rest */
+    UM_LBMC_BAD      /* well framed but malformed or unknown header: drop this message, msglen is valid */
+};
+
+/* Decode the message at the start of data[0..len). out->msglen is set for OK and BAD. The common case (MESSAGE with no
+ * extension header) touches only the first 12 bytes and the fields type..payload; `present` is then 0. */
+enum um_lbmc_rc um_lbmc_decode(const uint8_t *data, size_t len, struct um_lbmc_msg *out);
+
+static inline void um_lbmc_put_data_hdr(uint8_t *p, uint8_t next_hdr, uint16_t msglen, uint32_t tidx, uint32_t sqn)
+{
+    p[0] = UM_LBMC_MESSAGE;
+    p[1] = next_hdr;
+    um_put16(p + 2, msglen);
+    um_put32(p + 4, tidx);
+    um_put32(p + 8, sqn);
+}
+
+static inline void um_lbmc_put_control_hdr(uint8_t *p, uint8_t next_hdr, uint16_t msglen)
+{
+    p[0] = UM_LBMC_CONTROL;
+    p[1] = next_hdr;
+    um_put16(p + 2, msglen);
+}
+
+/* Extension headers: write at p, return the length. `next` is the code of the header that follows. */
+size_t um_lbmc_put_frag(uint8_t *p, uint8_t next, uint32_t first_sqn, uint32_t offset, uint32_t len);
+size_t um_lbmc_put_batch(uint8_t *p, uint8_t next, uint16_t flags);
+size_t um_lbmc_put_stream(uint8_t *p, uint8_t next, uint32_t stream_id, uint32_t sqn, const uint8_t ctxinst[8]);
+size_t um_lbmc_put_destination(uint8_t *p, uint8_t next, uint32_t domain_id, uint32_t ip, uint16_t port,
+                               uint32_t orig_domain_id, uint32_t orig_ip, uint16_t orig_port);
+
+/* Whole control messages: return the length written (buffer sizes noted). */
+size_t um_lbmc_encode_tcp_sid(uint8_t out[12], uint32_t session_id);
+size_t um_lbmc_encode_ssf_init(uint8_t out[24], const struct um_lbmc_ssf_init *init);
+size_t um_lbmc_encode_ssf_creq(uint8_t out[20], const struct um_lbmc_ssf_creq *creq);
+/* count 1..UM_LBMC_TSNI_MAX; out has room for 8 + 8*count. */
+size_t um_lbmc_encode_tsni(uint8_t *out, const uint32_t *tidx, const uint32_t *last_sqn, size_t count);
+
+#endif
