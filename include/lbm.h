@@ -1,0 +1,2331 @@
+/** libum public header lbm.h */
+#ifndef LBM_LBM_H_INCLUDED
+#define LBM_LBM_H_INCLUDED
+
+#include <inttypes.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef LBMExpDLL
+#define LBMExpDLL
+#endif
+
+struct in_addr;
+struct sockaddr_in;
+
+#define LBM_VERS_MAJOR 6
+#define LBM_VERS_MINOR 17
+#define LBM_VERS_MAINT 0
+#define LBM_VERS_SFX 0
+#define LBM_VERS_TAG ""
+#define LBM_VERS (LBM_VERS_MAJOR * 10000 + LBM_VERS_MINOR * 100 + LBM_VERS_MAINT)
+
+#ifndef PRIuSZ
+#define PRIuSZ "zu"
+#endif
+#define PRIuSZcast(x) (size_t)(x)
+#ifndef SCNuSZ
+#define SCNuSZ "zu"
+#endif
+#define SCNuSZcast(x) (size_t *)(x)
+
+#define LBM_EINVAL 1
+#define LBM_EWOULDBLOCK 2
+#define LBM_ENOMEM 3
+#define LBM_EOP 4
+#define LBM_EOS 5
+#define LBM_ETIMEDOUT 6
+#define LBM_EDAEMONCONN 7
+#define LBM_EUMENOREG 8
+#define LBM_EOPNOTSUPP 9
+#define LBM_EINPROGRESS 10
+#define LBM_ENO_QUEUE_REG 11
+#define LBM_ENO_STORE_REG 12
+#define LBM_EMSG_SELECTOR 14
+
+#define LBM_MSG_DATA 0
+#define LBM_MSG_EOS 1
+#define LBM_MSG_REQUEST 2
+#define LBM_MSG_RESPONSE 3
+#define LBM_MSG_UNRECOVERABLE_LOSS 4
+#define LBM_MSG_UNRECOVERABLE_LOSS_BURST 5
+#define LBM_MSG_NO_SOURCE_NOTIFICATION 6
+#define LBM_MSG_UME_REGISTRATION_ERROR 7
+#define LBM_MSG_UME_REGISTRATION_SUCCESS 8
+#define LBM_MSG_UME_REGISTRATION_CHANGE 9
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX 10
+#define LBM_MSG_UME_REGISTRATION_COMPLETE_EX 11
+#define LBM_MSG_UME_DEREGISTRATION_SUCCESS_EX 12
+#define LBM_MSG_UME_DEREGISTRATION_COMPLETE_EX 13
+#define LBM_MSG_UMQ_REGISTRATION_ERROR 16
+#define LBM_MSG_UMQ_REGISTRATION_COMPLETE_EX 18
+#define LBM_MSG_UMQ_DEREGISTRATION_COMPLETE_EX 19
+#define LBM_MSG_BOS 20
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_ERROR 21
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_START_COMPLETE_EX 22
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_STOP_COMPLETE_EX 23
+#define LBM_MSG_UMQ_INDEX_ASSIGNED_EX 24
+#define LBM_MSG_UMQ_INDEX_RELEASED_EX 25
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ERROR 26
+#define LBM_MSG_HF_RESET 27
+#define LBM_MSG_RESERVED_1 28
+
+#define LBM_MSG_START_BATCH 0x1
+#define LBM_MSG_END_BATCH 0x2
+#define LBM_MSG_COMPLETE_BATCH 0x3
+#define LBM_MSG_FLUSH 0x4
+#define LBM_SRC_NONBLOCK 0x8
+#define LBM_SRC_BLOCK_TEMP 0x10
+#define LBM_SRC_BLOCK 0x20
+#define LBM_MSG_IOV_GATHER 0x40
+#define LBM_MSG_BUFF_ALLOC 0x100
+#define LBM_RCV_NONBLOCK 0x8
+#define LBM_RCV_BLOCK_TEMP 0x10
+#define LBM_RCV_BLOCK 0x20
+
+#define LBM_MSG_FLAG_START_BATCH 0x1
+#define LBM_MSG_FLAG_END_BATCH 0x2
+#define LBM_MSG_FLAG_HF_PASS_THROUGH 0x4
+#define LBM_MSG_FLAG_UME_RETRANSMIT 0x8
+#define LBM_MSG_FLAG_RETRANSMIT 0x8
+#define LBM_MSG_FLAG_IMMEDIATE 0x10
+#define LBM_MSG_FLAG_HF_DUPLICATE 0x20
+#define LBM_MSG_FLAG_UMQ_REASSIGNED 0x40
+#define LBM_MSG_FLAG_UMQ_RESUBMITTED 0x80
+#define LBM_MSG_FLAG_TOPICLESS 0x100
+#define LBM_MSG_FLAG_DELIVERY_LATENCY 0x200
+#define LBM_MSG_FLAG_HF_OPTIONAL 0x400
+#define LBM_MSG_FLAG_HF_32 0x800
+#define LBM_MSG_FLAG_HF_64 0x1000
+#define LBM_MSG_FLAG_OTR 0x2000
+#define LBM_MSG_FLAG_UME_SRC_REGID 0x4000
+#define LBM_MSG_FLAG_NUMBERED_CHANNEL 0x1
+
+#define LBM_TOPIC_RES_REQUEST_GW_REMOTE_INTEREST 0x40
+#define LBM_TOPIC_RES_REQUEST_CONTEXT_QUERY 0x20
+#define LBM_TOPIC_RES_REQUEST_CONTEXT_ADVERTISEMENT 0x10
+#define LBM_TOPIC_RES_REQUEST_RESERVED1 0x08
+#define LBM_TOPIC_RES_REQUEST_ADVERTISEMENT 0x04
+#define LBM_TOPIC_RES_REQUEST_QUERY 0x02
+#define LBM_TOPIC_RES_REQUEST_WILDCARD_QUERY 0x01
+
+#define LBM_SRC_EVENT_CONNECT 1
+#define LBM_SRC_EVENT_DISCONNECT 2
+#define LBM_SRC_EVENT_WAKEUP 3
+#define LBM_SRC_EVENT_DAEMON_CONFIRM 4
+#define LBM_SRC_EVENT_UME_REGISTRATION_ERROR 5
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS 6
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE 7
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION 8
+#define LBM_SRC_EVENT_UME_STORE_UNRESPONSIVE 9
+#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED 10
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX 11
+#define LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX 12
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX 13
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX 14
+#define LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO 15
+#define LBM_SRC_EVENT_UMQ_REGISTRATION_ERROR 16
+#define LBM_SRC_EVENT_UMQ_MESSAGE_ID_INFO 17
+#define LBM_SRC_EVENT_UMQ_REGISTRATION_COMPLETE_EX 18
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX 19
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_ASSIGNED_EX 20
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_REASSIGNED_EX 21
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX 22
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_COMPLETE_EX 23
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_CONSUMED_EX 24
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_REGISTRATION_EX 25
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_DEREGISTRATION_EX 26
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_READY_EX 27
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_TIMEOUT_EX 28
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION 29
+#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX 30
+#define LBM_SRC_EVENT_UME_DEREGISTRATION_SUCCESS_EX 31
+#define LBM_SRC_EVENT_UME_DEREGISTRATION_COMPLETE_EX 32
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE 33
+#define LBM_SRC_EVENT_TIMESTAMP 34
+
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_COMPLETE_EX 1
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_SUCCESS_EX 2
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_ERROR 3
+#define LBM_CONTEXT_EVENT_UMQ_INSTANCE_LIST_NOTIFICATION 4
+
+#define LBM_TRANSPORT_TYPE_TCP 0x00
+#define LBM_TRANSPORT_TYPE_LBTRU 0x01
+#define LBM_TRANSPORT_TYPE_LBTSMX 0x4
+#define LBM_TRANSPORT_TYPE_LBTRM 0x10
+#define LBM_TRANSPORT_TYPE_LBTIPC 0x40
+#define LBM_TRANSPORT_TYPE_LBTRDMA 0x20
+#define LBM_TRANSPORT_TYPE_BROKER 0x80
+
+#define LBM_SECURITY_PROTOCOL_NONE 0x1
+#define LBM_SECURITY_PROTOCOL_TLS 0x2
+#define LBM_CTX_ATTR_COMPRESSION_NONE 0
+#define LBM_CTX_ATTR_COMPRESSION_LZ4 1
+#define LBM_CTX_ATTR_OP_EMBEDDED 1
+#define LBM_CTX_ATTR_OP_DAEMON 2
+#define LBM_CTX_ATTR_OP_SEQUENTIAL 3
+#define LBM_CTX_ATTR_FDTYPE_POLL 1
+#define LBM_CTX_ATTR_FDTYPE_SELECT 2
+#define LBM_CTX_ATTR_FDTYPE_WSAEV 3
+#define LBM_CTX_ATTR_FDTYPE_WINCPORT 4
+#define LBM_CTX_ATTR_FDTYPE_WINCPORT_OV 5
+#define LBM_CTX_ATTR_FDTYPE_EPOLL 6
+#define LBM_CTX_ATTR_FDTYPE_DEVPOLL 7
+#define LBM_CTX_ATTR_FDTYPE_KQUEUE 8
+#define LBM_CTX_ATTR_FDTYPE_WINRIOCPORT 9
+#define LBM_CTX_ATTR_MON_TRANSPORT_LBM 1
+#define LBM_CTX_ATTR_MON_TRANSPORT_LBMSNMP 2
+#define LBM_CTX_ATTR_MON_FORMAT_CSV 1
+#define LBM_CTX_ATTR_MON_FORMAT_PB 2
+#define LBM_CTX_ATTR_IPC_RCV_THREAD_PEND 1
+#define LBM_CTX_ATTR_IPC_RCV_THREAD_BUSY_WAIT 2
+#define LBM_CTX_ATTR_FD_MANAGEMENT_BEHAVIOR_PEND 1
+#define LBM_CTX_ATTR_FD_MANAGEMENT_BEHAVIOR_BUSY_WAIT 2
+#define LBM_CTX_ATTR_RDMA_RCV_THREAD_PEND 1
+#define LBM_CTX_ATTR_RDMA_RCV_THREAD_BUSY_WAIT 2
+#define LBM_CTX_ATTR_RCV_THRD_POOL_CREATE 1
+#define LBM_CTX_ATTR_RCV_THRD_POOL_DYNAMIC 2
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_DEFAULT 0x00000000
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6 0x00030600
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6_1 0x00030601
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6_2 0x00030602
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6_5 0x00030605
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_0 0x00040000
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_0_1 0x00040001
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_1 0x00040100
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_1_1 0x00040101
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_1_2 0x00040102
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_1_3 0x00040103
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_1 0x00040201
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_2 0x00040202
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_3 0x00040203
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_4 0x00040204
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_5 0x00040205
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_6 0x00040206
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_7 0x00040207
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_4_2_8 0x00040208
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_0 0x01030000
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_0_1 0x01030001
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_0_2 0x01030002
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_1 0x01030100
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_1_1 0x01030101
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_1_2 0x01030102
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_1_3 0x01030103
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_1 0x01030201
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_2 0x01030202
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_3 0x01030203
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_4 0x01030204
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_5 0x01030205
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_6 0x01030206
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_7 0x01030207
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UME_3_2_8 0x01030208
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_1_0 0x02010000
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_1_1 0x02010100
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_1_1_1 0x02010101
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_0 0x02020000
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_0_1 0x02020001
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_1 0x02020101
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_3 0x02020103
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_4 0x02020104
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_5 0x02020105
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_6 0x02020106
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_7 0x02020107
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_8 0x02020108
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_9 0x02020109
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UMQ_2_1_10 0x0202010a
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_0 0x03050000
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_0_1 0x03050001
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_1 0x03050100
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_1_1 0x03050101
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_1_2 0x03050102
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_2 0x03050200
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_2_1 0x03050201
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_2_2 0x03050202
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP 0
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRM 16
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRU 1
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTIPC 64
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTSMX 4
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRDMA 32
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_BROKER 128
+#define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_NORMAL 0
+#define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_BOUNDED_LATENCY 1
+#define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_SOURCE_PACED 2
+#define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_SEND_ORDER_SERIAL 0
+#define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_SEND_ORDER_RANDOM 1
+#define LBM_SRC_TOPIC_ATTR_SSF_NONE 0
+#define LBM_SRC_TOPIC_ATTR_SSF_INCLUSION 1
+#define LBM_SRC_TOPIC_ATTR_SSF_EXCLUSION 2
+#define LBM_SRC_TOPIC_ATTR_SSF_ULB 3
+#define LBM_SRC_TOPIC_ATTR_IMPLICIT_BATCH_TYPE_DEFAULT 0
+#define LBM_SRC_TOPIC_ATTR_IMPLICIT_BATCH_TYPE_ADAPTIVE 1
+#define LBM_SRC_TOPIC_ATTR_UME_STORE_BEHAVIOR_RR 0x0
+#define LBM_SRC_TOPIC_ATTR_UME_STORE_BEHAVIOR_QC 0x1
+#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_LOWEST 0x0
+#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_MAJORITY 0x1
+#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_HIGHEST 0x2
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ANY 0x0
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_MAJORITY 0x1
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_QUORUM 0x1
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ALL 0x2
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ALL_ACTIVE 0x3
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ANY 0x0
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_MAJORITY 0x1
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_QUORUM 0x1
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ALL 0x2
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ALL_ACTIVE 0x3
+#define LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_SOURCE_PACED 0
+#define LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_RECEIVER_PACED 1
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_CONSUME 0x1
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_TIMEOUT 0x2
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_ASSIGNMENT 0x4
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_REASSIGNMENT 0x8
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_COMPLETE 0x10
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_RCV_TIMEOUT 0x20
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_RCV_REGISTRATION 0x40
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_RCV_DEREGISTRATION 0x80
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_RCV_READY 0x100
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_ALL 0x1FF
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_ASSIGNMENT_DEFAULT 0x0
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_ASSIGNMENT_RANDOM 0x1
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_IGNORED 0x0
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_PROVISIONED 0x1
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_DYNAMIC 0x2
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_NONE 0x0
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_PER_FRAGMENT 0x1
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_PER_MESSAGE 0x2
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_FRAG_AND_MSG 0x3
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_NONE 0x0
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_PER_FRAGMENT 0x1
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_PER_MESSAGE 0x2
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_FRAG_AND_MSG 0x3
+#define LBM_SRC_TOPIC_ATTR_SECURITY_PROTOCOL_NONE 1
+#define LBM_SRC_TOPIC_ATTR_SECURITY_PROTOCOL_TLS 2
+#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_LOWEST 0x0
+#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_MAJORITY 0x1
+#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_HIGHEST 0x2
+#define LBM_RCV_TOPIC_ATTR_TCP_ACTIVITY_TIMEOUT_SO_KEEPALIVE 0x1
+#define LBM_RCV_TOPIC_ATTR_TCP_ACTIVITY_TIMEOUT_TIMER 0x2
+#define LBM_RCV_TOPIC_ATTR_CHANNEL_BEHAVIOR_DELIVER_MSGS 0x1
+#define LBM_RCV_TOPIC_ATTR_CHANNEL_BEHAVIOR_DISCARD_MSGS 0x2
+#define LBM_RCV_TOPIC_ATTR_UMQ_INDEX_ASSIGN_ELIGIBILITY_INELIGIBLE 0x0
+#define LBM_RCV_TOPIC_ATTR_UMQ_INDEX_ASSIGN_ELIGIBILITY_ELIGIBLE 0x1
+#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_NONE 0
+#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_NORMAL 1
+#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_OBSERVER 2
+#define LBM_RCV_TOPIC_ATTR_UMQ_HOLD_INTERVAL_FOREVER 0xFFFFFFFF
+#define LBM_RCV_TOPIC_ATTR_SECURITY_PROTOCOL_NONE 1
+#define LBM_RCV_TOPIC_ATTR_SECURITY_PROTOCOL_TLS 2
+
+#define LBM_MSG_MAX_SOURCE_LEN 128
+#define LBM_MSG_MAX_TOPIC_LEN 256
+#define LBM_MSG_MAX_STATE_LEN 32
+#define LBM_UME_MAX_STORE_STRLEN 24
+#define LBM_UMQ_MAX_QUEUE_STRLEN 256
+#define LBM_UMQ_MAX_TOPIC_STRLEN 256
+#define LBM_UMQ_MAX_APPSET_STRLEN 256
+#define LBM_MAX_CONTEXT_NAME_LEN 128
+#define LBM_MAX_EVENT_QUEUE_NAME_LEN 128
+#define LBM_MAX_UME_STORES 25
+#define LBM_MAX_UME_GROUPS 5
+#define LBM_UMQ_ULB_MAX_RECEIVER_STRLEN 32
+#define LBM_UMQ_MAX_INDEX_LEN 216
+#define LBM_UMQ_USER_NAME_LENGTH_MAX 127
+#define LBM_UMQ_PASSWORD_LENGTH_MAX 15
+#define LBM_UMM_NUM_SERVERS_MAX 16
+#define LBM_UMM_USER_NAME_LENGTH_MAX 100
+#define LBM_UMM_APP_NAME_LENGTH_MAX 100
+#define LBM_UMM_PASSWORD_LENGTH_MAX 100
+#define LBM_UMM_SERVER_LENGTH_MAX 32
+#define LBM_HMAC_BLOCK_SZ 20
+#define LBM_MAX_GATEWAY_NAME_LEN 128
+#define LBM_OTID_BLOCK_SZ 32
+#define LBM_CONTEXT_INSTANCE_BLOCK_SZ 8
+
+#define LBM_FLIGHT_SIZE_BEHAVIOR_NOTIFY 0x0
+#define LBM_FLIGHT_SIZE_BEHAVIOR_BLOCK 0x1
+
+#define LBM_FD_EVENT_READ 0x1
+#define LBM_FD_EVENT_WRITE 0x2
+#define LBM_FD_EVENT_EXCEPT 0x4
+#define LBM_FD_EVENT_ACCEPT 0x8
+#define LBM_FD_EVENT_CLOSE 0x10
+#define LBM_FD_EVENT_CONNECT 0x20
+#define LBM_FD_EVENT_ALL 0x3f
+
+#define LBM_EVENT_QUEUE_BLOCK 0xFFFFFFFF
+#define LBM_EVENT_QUEUE_POLL 0x0
+#define LBM_EVENT_QUEUE_SIZE_WARNING 0x1
+#define LBM_EVENT_QUEUE_DELAY_WARNING 0x2
+#define LBM_EVENT_QUEUE_ENQUEUE_NOTIFICATION 0x3
+
+#define LBM_LOG_EMERG 1
+#define LBM_LOG_ALERT 2
+#define LBM_LOG_CRIT 3
+#define LBM_LOG_ERR 4
+#define LBM_LOG_WARNING 5
+#define LBM_LOG_NOTICE 6
+#define LBM_LOG_INFO 7
+#define LBM_LOG_DEBUG 8
+#define LBM_LOG_ROLLOVER_SIZE_MAX 4000
+#define LBM_DEBUG_LOG_ROLLOVER_SIZE_MAX 0xFFFFFFFF
+
+#define LBM_DAEMON_EVENT_CONNECTED 1
+#define LBM_DAEMON_EVENT_CONNECT_ERROR 2
+#define LBM_DAEMON_EVENT_DISCONNECTED 3
+#define LBM_DAEMON_EVENT_CONNECT_TIMEOUT 4
+
+#define LBM_TRANSPORT_STAT_TCP 0
+#define LBM_TRANSPORT_STAT_LBTRM 16
+#define LBM_TRANSPORT_STAT_DAEMON 0xFF
+#define LBM_TRANSPORT_STAT_LBTRU 1
+#define LBM_TRANSPORT_STAT_LBTIPC 64
+#define LBM_TRANSPORT_STAT_LBTSMX 4
+#define LBM_TRANSPORT_STAT_LBTRDMA 32
+#define LBM_TRANSPORT_STAT_BROKER 128
+
+#define LBM_SRS_INTEREST_REMOVE 0
+#define LBM_SRS_INTEREST_ADD 1
+
+#define LBM_CTX_ATTR_INTEREST_MODE_FLOOD 0
+#define LBM_CTX_ATTR_INTEREST_MODE_FILTER 1
+
+#define LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE 1
+#define LBM_WILDCARD_RCV_PATTERN_TYPE_REGEX 2
+#define LBM_WILDCARD_RCV_PATTERN_TYPE_APP_CB 3
+
+#define LBM_SYMBOL_TYPE_TOPIC 0
+#define LBM_SYMBOL_TYPE_PATTERN 1
+
+#define LBM_SRC_EVENT_WAKEUP_FLAG_NORMAL 0x1
+#define LBM_SRC_EVENT_WAKEUP_FLAG_MIM 0x2
+#define LBM_SRC_EVENT_WAKEUP_FLAG_UIM 0x4
+#define LBM_SRC_EVENT_WAKEUP_FLAG_REQUEST 0x8
+#define LBM_SRC_EVENT_WAKEUP_FLAG_RESPONSE 0x10
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_TOTAL_LIFETIME_EXPIRED 0x1
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_EXPLICIT 0x2
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_DISCARD 0x4
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_MAX_REASSIGNS 0x8
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_REASSIGNED_EX_FLAG_EXPLICIT 0x1
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_UME 0x1
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_ULB 0x2
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_UMQ 0x3
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_STATE_OVER 0x1
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_STATE_UNDER 0x2
+
+#define LBM_FLIGHT_SIZE_TYPE_UME 0x1
+#define LBM_FLIGHT_SIZE_TYPE_ULB 0x2
+#define LBM_FLIGHT_SIZE_TYPE_UMQ 0x3
+
+#define LBM_SRC_SEND_EX_FLAG_UME_CLIENTD 0x1
+#define LBM_SRC_SEND_EX_FLAG_UMQ_CLIENTD 0x1
+#define LBM_SRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO 0x2
+#define LBM_SRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO_FRAGONLY 0x4
+#define LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN 0x8
+#define LBM_SRC_SEND_EX_FLAG_UMQ_MESSAGE_ID_INFO 0x10
+#define LBM_SRC_SEND_EX_FLAG_CHANNEL 0x20
+#define LBM_SRC_SEND_EX_FLAG_UMQ_INDEX 0x40
+#define LBM_SRC_SEND_EX_FLAG_UMQ_TOTAL_LIFETIME 0x80
+#define LBM_SRC_SEND_EX_FLAG_HF_OPTIONAL 0x100
+#define LBM_SRC_SEND_EX_FLAG_PROPERTIES 0x200
+#define LBM_SRC_SEND_EX_FLAG_HF_32 0x400
+#define LBM_SRC_SEND_EX_FLAG_HF_64 0x800
+
+#define LBM_SSRC_SEND_EX_FLAG_UME_CLIENTD 0x1
+#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO 0x2
+#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO_FRAGONLY 0x4
+#define LBM_SSRC_SEND_EX_FLAG_CHANNEL 0x20
+#define LBM_SSRC_SEND_EX_FLAG_PROPERTIES 0x200
+#define LBM_SSRC_SEND_EX_FLAG_REBUILD_BUFFER 0x1000
+#define LBM_SSRC_SEND_EX_FLAG_UPDATE_CHANNEL 0x2000
+#define LBM_SSRC_SEND_EX_FLAG_UPDATE_PROPERTY_VALUES 0x4000
+#define LBM_SSRC_SEND_EX_FLAG_USER_SUPPLIED_BUFFER 0x8000
+#define SSRC_DEFAULT_MAX_MSG_LEN 368
+
+#define LBM_MSG_PROPERTY_NONE 0x0
+#define LBM_MSG_PROPERTY_BOOLEAN 0x1
+#define LBM_MSG_PROPERTY_BYTE 0x2
+#define LBM_MSG_PROPERTY_SHORT 0x3
+#define LBM_MSG_PROPERTY_INT 0x4
+#define LBM_MSG_PROPERTY_LONG 0x5
+#define LBM_MSG_PROPERTY_FLOAT 0x6
+#define LBM_MSG_PROPERTY_DOUBLE 0x7
+#define LBM_MSG_PROPERTY_STRING 0x8
+#define LBM_MSG_PROPERTIES_MAX_NAMELEN 250
+
+#define LBM_CHAIN_ELEM_CHANNEL_NUMBER 0x1
+#define LBM_CHAIN_ELEM_HF_SQN 0x2
+#define LBM_CHAIN_ELEM_GW_INFO 0x3
+#define LBM_CHAIN_ELEM_APPHDR 0x4
+#define LBM_CHAIN_ELEM_USER_DATA 0x5
+#define LBM_CHAIN_ELEM_PROPERTIES_LENGTH 0x6
+
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_OLD 0x1
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_NOACKS 0x2
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_RPP 0x4
+#define LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_INTRAGROUP_STABLE 0x1
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_INTERGROUP_STABLE 0x2
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_STABLE 0x4
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_STORE 0x8
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_WHOLE_MESSAGE_STABLE 0x10
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_USER 0x20
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_STORE 0x8
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_LOSS 0x40
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_TIMEOUT 0x80
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_UNIQUEACKS 0x1
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_UREGID 0x2
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_OOD 0x4
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_EXACK 0x8
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_WHOLE_MESSAGE_CONFIRMED 0x10
+#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX_FLAG_FORCED 0x1
+
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_OLD 0x1
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_NOCACHE 0x2
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_RPP 0x4
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_SRC_SID 0x8
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_RPP_IS_NON_BLOCKING 0x10
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_PROACTIVE_KEEPALIVE 0x20
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX_FLAG_RANGED_RXREQ 0x40
+
+#define LBM_UME_RCV_RECOVERY_INFO_EX_FLAG_SRC_SID 0x1
+
+#define LBM_MSG_UME_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
+#define LBM_MSG_UME_REGISTRATION_COMPLETE_EX_FLAG_RXREQMAX 0x2
+#define LBM_MSG_UME_REGISTRATION_COMPLETE_EX_FLAG_SRC_SID 0x4
+#define LBM_MSG_UME_DEREGISTRATION_SUCCESS_EX_FLAG_RPP 0x1
+
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
+
+#define LBM_SRC_EVENT_UMQ_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_INTRAGROUP_STABLE 0x1
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_INTERGROUP_STABLE 0x2
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_STABLE 0x4
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_USER 0x8
+
+#define LBM_MSG_UMQ_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
+#define LBM_MSG_UMQ_REGISTRATION_COMPLETE_EX_FLAG_ULB 0x2
+#define LBM_MSG_UMQ_DEREGISTRATION_COMPLETE_EX_FLAG_ULB 0x1
+#define LBM_MSG_UMQ_INDEX_ASSIGNED_EX_FLAG_ULB 0x1
+#define LBM_MSG_UMQ_INDEX_ASSIGNED_EX_FLAG_REQUESTED 0x2
+#define LBM_MSG_UMQ_INDEX_RELEASED_EX_FLAG_ULB 0x1
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_STOP_COMPLETE_EX_FLAG_ULB 0x1
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_START_COMPLETE_EX_FLAG_ULB 0x1
+#define LBM_MSG_UMQ_REASSIGN_FLAG_DISCARD 0x1
+
+#define LBM_UME_LIVENESS_RECEIVER_UNRESPONSIVE_FLAG_TMO 0x1
+#define LBM_UME_LIVENESS_RECEIVER_UNRESPONSIVE_FLAG_EOF 0x2
+
+#define LBM_UMM_INFO_FLAGS_USE_SSL 0x1
+
+#define LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS 0x01
+#define LBM_NAK_CUTOFF_FLAG_ENABLE_NAKS 0x02
+
+#define LBM_TEXTMESSAGE 0
+#define LBM_BYTEMESSAGE 1
+#define LBM_MAPMESSAGE 2
+#define LBM_MESSAGE 3
+#define LBM_OBJECTMESSAGE 4
+#define LBM_STREAMMESSAGE 5
+#define LBM_JMSDeliveryMode "JMSDeliveryMode"
+#define LBM_JMSExpiration "JMSExpiration"
+#define LBM_JMSPriority "JMSPriority"
+#define LBM_JMSMessageID "JMSMessageID"
+#define LBM_JMSTimestamp "JMSTimestamp"
+#define LBM_JMSCorrelationID "JMSCorrelationID"
+#define LBM_JMSType "JMSType"
+#define LBM_JMSRedelivered "JMSRedelivered"
+#define LBM_LBMMessageType "JMS_UM_MessageType"
+#define LBM_JMSTopicType "JMSTopicType"
+#define LBM_JMSReplyToName "JMSReplyToName"
+#define LBM_JMSReplyToWildcard "JMSReplyToWildcard"
+#define LBM_JMSReplyToType "JMSReplyToType"
+
+#define LBM_EXTERNAL_STRUCT_FILL_SIZE 512
+
+#define LBM_UMQ_INDEX_FLAG_NUMERIC 0x1
+#define LBM_UMQ_QUEUE_MSG_STATUS_UNKNOWN 0
+#define LBM_UMQ_QUEUE_MSG_STATUS_UNASSIGNED 1
+#define LBM_UMQ_QUEUE_MSG_STATUS_ASSIGNED 2
+#define LBM_UMQ_QUEUE_MSG_STATUS_REASSIGNING 3
+#define LBM_UMQ_QUEUE_MSG_STATUS_CONSUMED 4
+#define LBM_ASYNC_OP_TYPE_CTX_UMQ_QUEUE_TOPIC_LIST 1
+#define LBM_ASYNC_OP_TYPE_RCV_UMQ_QUEUE_MSG_LIST 2
+#define LBM_ASYNC_OP_TYPE_RCV_UMQ_QUEUE_MSG_RETRIEVE 3
+#define LBM_ASYNC_OP_STATUS_IN_PROGRESS 1
+#define LBM_ASYNC_OP_STATUS_COMPLETE 128
+#define LBM_ASYNC_OP_STATUS_ERROR 129
+#define LBM_ASYNC_OP_STATUS_CANCELED 130
+#define LBM_ASYNC_OP_INVALID_HANDLE 0
+#define LBM_ASYNC_OPERATION_CANCEL_FLAG_NONBLOCK 0x1
+#define LBM_ASYNC_OPERATION_STATUS_FLAG_NONBLOCK 0x1
+
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_TYPE 0x01
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_LJ 0x00000001
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_UME 0x00000002
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_UMQ 0x00000004
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_ULB 0x00000008
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_EVC 0x00000010
+
+#define LBM_PROC_EVENT_EX_FLAG_USER_TIME 0x0001
+#define LBM_PROC_EVENT_EX_FLAG_NO_MAIN_LOOP_MUTEX 0x0002
+
+#define LBM_RESOLVER_EVENT_INFO_CAPABILITY_VERSION_FLAG_UME 0x1
+#define LBM_RESOLVER_EVENT_INFO_CAPABILITY_VERSION_FLAG_UMQ 0x2
+#define LBM_RESOLVER_EVENT_INFO_INFO_DOMAIN_ID_PRESENT_FLAG 0x1ULL
+#define LBM_RESOLVER_EVENT_INFO_INFO_SOURCE_ID_PRESENT_FLAG 0x2ULL
+#define LBM_RESOLVER_EVENT_INFO_INFO_SOURCE_ID_TYPE_PRESENT_FLAG 0x4ULL
+#define LBM_RESOLVER_EVENT_INFO_INFO_VERSION_PRESENT_FLAG 0x8ULL
+#define LBMR_RESOLVER_EVENT_INFO_SRC_TYPE_APPLICATION 0
+#define LBMR_RESOLVER_EVENT_INFO_SRC_TYPE_TNWGD 1
+#define LBMR_RESOLVER_EVENT_INFO_SRC_TYPE_STORE 2
+
+#define LBM_ASYNC_OP_INFO_FLAG_INLINE 0x1
+#define LBM_ASYNC_OP_INFO_FLAG_FIRST 0x2
+#define LBM_ASYNC_OP_INFO_FLAG_LAST 0x4
+#define LBM_ASYNC_OP_INFO_FLAG_ONLY 6
+
+#define LBM_SRC_COST_FUNCTION_REJECT 0xffffffff
+
+#define LBM_CONFIG_OPTIONS_STR_LEN 128
+
+#define LBM_RCV_TOPIC_STATS_FLAG_NO_SOURCE 0x0
+#define LBM_RCV_TOPIC_STATS_FLAG_SRC_CREATED 0x1
+#define LBM_RCV_TOPIC_STATS_FLAG_SRC_DELETED 0x2
+#define LBM_RCV_TOPIC_STATS_FLAG_SRC_VALID 1
+
+enum {
+    LBM_OK = 0,
+    LBM_FAILURE = -1,
+};
+
+typedef unsigned int lbm_uint_t;
+typedef unsigned long int lbm_ulong_t;
+typedef unsigned short int lbm_ushort_t;
+typedef unsigned char lbm_uchar_t;
+typedef uint8_t lbm_uint8_t;
+typedef uint16_t lbm_uint16_t;
+typedef uint32_t lbm_uint32_t;
+typedef int32_t lbm_int32_t;
+typedef uint64_t lbm_uint64_t;
+typedef int64_t lbm_int64_t;
+typedef int lbm_handle_t;
+typedef lbm_uint64_t lbm_umq_regid_t;
+typedef lbm_uint64_t lbm_async_operation_handle_t;
+
+typedef struct lbm_context_t_stct lbm_context_t;
+typedef struct lbm_src_channel_info_t_stct lbm_src_channel_info_t;
+typedef struct lbm_apphdr_chain_t_stct lbm_apphdr_chain_t;
+typedef struct lbm_event_queue_t_stct lbm_event_queue_t;
+typedef struct lbm_msg_properties_t_stct lbm_msg_properties_t;
+typedef struct lbm_buff_t_stct lbm_buff_t;
+typedef struct lbm_wildcard_rcv_t_stct lbm_wildcard_rcv_t;
+typedef struct lbm_hf_rcv_t_stct lbm_hf_rcv_t;
+typedef struct lbm_hfx_attr_t_stct lbm_hfx_attr_t;
+typedef struct lbm_hfx_t_stct lbm_hfx_t;
+typedef struct lbm_hfx_rcv_t_stct lbm_hfx_rcv_t;
+typedef struct lbm_topic_t_stct lbm_topic_t;
+typedef struct lbm_src_t_stct lbm_src_t;
+typedef struct lbm_ssrc_t_stct lbm_ssrc_t;
+typedef struct lbm_rcv_t_stct lbm_rcv_t;
+typedef struct lbm_request_t_stct lbm_request_t;
+typedef struct lbm_response_t_stct lbm_response_t;
+typedef struct lbm_ume_rcv_ack_t_stct lbm_ume_rcv_ack_t;
+typedef struct lbm_context_attr_t_stct lbm_context_attr_t;
+typedef struct lbm_src_topic_attr_t_stct lbm_src_topic_attr_t;
+typedef struct lbm_rcv_topic_attr_t_stct lbm_rcv_topic_attr_t;
+typedef struct lbm_wildcard_rcv_attr_t_stct lbm_wildcard_rcv_attr_t;
+typedef struct lbm_event_queue_attr_t_stct lbm_event_queue_attr_t;
+typedef struct lbm_apphdr_chain_iter_t_stct lbm_apphdr_chain_iter_t;
+typedef struct lbm_umq_msg_selector_t_stct lbm_umq_msg_selector_t;
+typedef struct lbm_xsp_t_stct lbm_xsp_t;
+typedef struct lbm_xsp_attr_t_stct lbm_xsp_attr_t;
+
+typedef struct lbm_iovec_t_stct lbm_iovec_t;
+typedef struct lbm_ipv4_address_mask_t_stct lbm_ipv4_address_mask_t;
+typedef struct lbm_timeval_t_stct lbm_timeval_t;
+typedef struct lbm_timespec_t_stct lbm_timespec_t;
+typedef struct lbm_src_event_wakeup_t_stct lbm_src_event_wakeup_t;
+typedef struct lbm_src_event_flight_size_notification_t_stct lbm_src_event_flight_size_notification_t;
+typedef struct lbm_src_event_ume_registration_t_stct lbm_src_event_ume_registration_t;
+typedef struct lbm_src_event_ume_registration_ex_t_stct lbm_src_event_ume_registration_ex_t;
+typedef struct lbm_src_event_ume_registration_complete_ex_t_stct lbm_src_event_ume_registration_complete_ex_t;
+typedef struct lbm_src_event_ume_deregistration_ex_t_stct lbm_src_event_ume_deregistration_ex_t;
+typedef struct lbm_src_event_timestamp_info_t_stct lbm_src_event_timestamp_info_t;
+typedef struct lbm_msg_ume_registration_t_stct lbm_msg_ume_registration_t;
+typedef struct lbm_msg_ume_registration_ex_t_stct lbm_msg_ume_registration_ex_t;
+typedef struct lbm_msg_ume_registration_complete_ex_t_stct lbm_msg_ume_registration_complete_ex_t;
+typedef struct lbm_msg_ume_deregistration_ex_t_stct lbm_msg_ume_deregistration_ex_t;
+typedef struct lbm_src_event_ume_ack_info_t_stct lbm_src_event_ume_ack_info_t;
+typedef struct lbm_src_event_ume_ack_ex_info_t_stct lbm_src_event_ume_ack_ex_info_t;
+typedef struct lbm_flight_size_inflight_t_stct lbm_flight_size_inflight_t;
+typedef struct lbm_umq_index_info_t_stct lbm_umq_index_info_t;
+typedef struct lbm_msg_umq_index_assignment_eligibility_stop_complete_ex_t_stct lbm_msg_umq_index_assignment_eligibility_stop_complete_ex_t;
+typedef struct lbm_msg_umq_index_assigned_ex_t_stct lbm_msg_umq_index_assigned_ex_t;
+typedef struct lbm_msg_umq_index_released_ex_t_stct lbm_msg_umq_index_released_ex_t;
+typedef struct lbm_msg_umq_index_assignment_eligibility_start_complete_ex_t_stct lbm_msg_umq_index_assignment_eligibility_start_complete_ex_t;
+typedef struct lbm_umq_msg_total_lifetime_info_t_stct lbm_umq_msg_total_lifetime_info_t;
+typedef union lbm_hf_sequence_number_t_stct lbm_hf_sequence_number_t;
+typedef struct lbm_umq_msgid_t_stct lbm_umq_msgid_t;
+typedef struct lbm_umq_queue_application_set_t_stct lbm_umq_queue_application_set_t;
+typedef struct lbm_umq_queue_topic_t_stct lbm_umq_queue_topic_t;
+typedef struct lbm_msg_t_stct lbm_msg_t;
+typedef struct lbm_resolver_event_info_t_stct lbm_resolver_event_info_t;
+typedef struct lbm_resolver_event_advertisement_t_stct lbm_resolver_event_advertisement_t;
+typedef struct lbm_resolver_event_func_t_stct lbm_resolver_event_func_t;
+typedef struct lbm_mem_mgt_callbacks_t_stct lbm_mem_mgt_callbacks_t;
+typedef struct lbm_process_events_info_t_stct lbm_process_events_info_t;
+typedef struct lbm_src_send_ex_info_t_stct lbm_src_send_ex_info_t;
+typedef struct lbm_ssrc_send_ex_info_t_stct lbm_ssrc_send_ex_info_t;
+typedef struct lbm_ume_rcv_regid_ex_func_info_t_stct lbm_ume_rcv_regid_ex_func_info_t;
+typedef struct lbm_src_event_sequence_number_info_t_stct lbm_src_event_sequence_number_info_t;
+typedef struct lbm_ume_rcv_recovery_info_ex_func_info_t_stct lbm_ume_rcv_recovery_info_ex_func_info_t;
+typedef struct lbm_src_event_umq_message_id_info_t_stct lbm_src_event_umq_message_id_info_t;
+typedef struct lbm_context_event_umq_registration_ex_t_stct lbm_context_event_umq_registration_ex_t;
+typedef struct lbm_context_event_umq_registration_complete_ex_t_stct lbm_context_event_umq_registration_complete_ex_t;
+typedef struct lbm_src_event_umq_registration_complete_ex_t_stct lbm_src_event_umq_registration_complete_ex_t;
+typedef struct lbm_msg_umq_registration_complete_ex_t_stct lbm_msg_umq_registration_complete_ex_t;
+typedef struct lbm_src_event_umq_stability_ack_info_ex_t_stct lbm_src_event_umq_stability_ack_info_ex_t;
+typedef struct lbm_msg_umq_deregistration_complete_ex_t_stct lbm_msg_umq_deregistration_complete_ex_t;
+typedef struct lbm_src_event_umq_ulb_receiver_info_ex_t_stct lbm_src_event_umq_ulb_receiver_info_ex_t;
+typedef struct lbm_src_event_umq_ulb_message_info_ex_t_stct lbm_src_event_umq_ulb_message_info_ex_t;
+typedef struct lbm_datagram_acceleration_recv_info_t_stct lbm_datagram_acceleration_recv_info_t;
+typedef struct lbm_datagram_acceleration_func_t_stct lbm_datagram_acceleration_func_t;
+typedef struct lbm_str_hash_func_t_stct lbm_str_hash_func_t;
+typedef struct lbm_str_hash_func_ex_t_stct lbm_str_hash_func_ex_t;
+typedef struct lbm_src_notify_func_t_stct lbm_src_notify_func_t;
+typedef struct lbm_rcv_batch_notify_func_t_stct lbm_rcv_batch_notify_func_t;
+typedef struct lbm_wildcard_rcv_compare_func_t_stct lbm_wildcard_rcv_compare_func_t;
+typedef struct lbm_ume_rcv_regid_func_t_stct lbm_ume_rcv_regid_func_t;
+typedef struct lbm_ume_rcv_regid_ex_func_t_stct lbm_ume_rcv_regid_ex_func_t;
+typedef struct lbm_ume_src_force_reclaim_func_t_stct lbm_ume_src_force_reclaim_func_t;
+typedef struct lbm_mim_unrecloss_func_t_stct lbm_mim_unrecloss_func_t;
+typedef struct lbm_ume_rcv_recovery_info_ex_func_t_stct lbm_ume_rcv_recovery_info_ex_func_t;
+typedef struct lbm_ume_store_entry_t_stct lbm_ume_store_entry_t;
+typedef struct lbm_ucast_resolver_entry_t_stct lbm_ucast_resolver_entry_t;
+typedef struct lbm_resolver_service_entry_t_stct lbm_resolver_service_entry_t;
+typedef struct lbm_transport_broker_entry_t_stct lbm_transport_broker_entry_t;
+typedef struct lbm_ume_store_name_entry_t_stct lbm_ume_store_name_entry_t;
+typedef struct lbm_ume_store_group_entry_t_stct lbm_ume_store_group_entry_t;
+typedef struct lbm_rcv_src_notification_func_t_stct lbm_rcv_src_notification_func_t;
+typedef struct ume_liveness_receiving_context_t_stct ume_liveness_receiving_context_t;
+typedef struct lbm_ume_ctx_rcv_ctx_notification_func_t_stct lbm_ume_ctx_rcv_ctx_notification_func_t;
+typedef struct lbm_umq_queue_entry_t_stct lbm_umq_queue_entry_t;
+typedef struct lbm_umq_ulb_receiver_type_entry_t_stct lbm_umq_ulb_receiver_type_entry_t;
+typedef struct lbm_umq_ulb_application_set_attr_t_stct lbm_umq_ulb_application_set_attr_t;
+typedef struct lbm_umq_ulb_receiver_type_attr_t_stct lbm_umq_ulb_receiver_type_attr_t;
+typedef struct lbm_context_src_event_func_t_stct lbm_context_src_event_func_t;
+typedef struct lbm_context_event_func_t_stct lbm_context_event_func_t;
+typedef struct lbm_serialized_response_t_stct lbm_serialized_response_t;
+typedef struct lbm_msg_fragment_info_t_stct lbm_msg_fragment_info_t;
+typedef struct lbm_msg_gateway_info_t_stct lbm_msg_gateway_info_t;
+typedef struct lbm_msg_channel_info_t_stct lbm_msg_channel_info_t;
+typedef struct lbm_context_rcv_immediate_msgs_func_t_stct lbm_context_rcv_immediate_msgs_func_t;
+typedef struct lbm_transport_source_info_t_stct lbm_transport_source_info_t;
+typedef struct lbm_src_cost_func_t_stct lbm_src_cost_func_t;
+typedef struct lbm_config_option_stct_t lbm_config_option_t;
+typedef struct lbm_wildcard_rcv_create_func_t_stct lbm_wildcard_rcv_create_func_t;
+typedef struct lbm_wildcard_rcv_delete_func_t_stct lbm_wildcard_rcv_delete_func_t;
+typedef struct lbm_src_transport_stats_tcp_t_stct lbm_src_transport_stats_tcp_t;
+typedef struct lbm_src_transport_stats_lbtrm_t_stct lbm_src_transport_stats_lbtrm_t;
+typedef struct lbm_src_transport_stats_daemon_t_stct lbm_src_transport_stats_daemon_t;
+typedef struct lbm_src_transport_stats_lbtru_t_stct lbm_src_transport_stats_lbtru_t;
+typedef struct lbm_src_transport_stats_lbtipc_t_stct lbm_src_transport_stats_lbtipc_t;
+typedef struct lbm_src_transport_stats_lbtsmx_t_stct lbm_src_transport_stats_lbtsmx_t;
+typedef struct lbm_src_transport_stats_lbtrdma_t_stct lbm_src_transport_stats_lbtrdma_t;
+typedef struct lbm_src_transport_stats_broker_t_stct lbm_src_transport_stats_broker_t;
+typedef struct lbm_src_transport_stats_t_stct lbm_src_transport_stats_t;
+typedef struct lbm_rcv_transport_stats_tcp_t_stct lbm_rcv_transport_stats_tcp_t;
+typedef struct lbm_rcv_transport_stats_lbtrm_t_stct lbm_rcv_transport_stats_lbtrm_t;
+typedef struct lbm_rcv_transport_stats_daemon_t_stct lbm_rcv_transport_stats_daemon_t;
+typedef struct lbm_rcv_transport_stats_lbtru_t_stct lbm_rcv_transport_stats_lbtru_t;
+typedef struct lbm_rcv_transport_stats_lbtipc_t_stct lbm_rcv_transport_stats_lbtipc_t;
+typedef struct lbm_rcv_transport_stats_lbtsmx_t_stct lbm_rcv_transport_stats_lbtsmx_t;
+typedef struct lbm_rcv_transport_stats_lbtrdma_t_stct lbm_rcv_transport_stats_lbtrdma_t;
+typedef struct lbm_rcv_transport_stats_broker_t_stct lbm_rcv_transport_stats_broker_t;
+typedef struct lbm_rcv_transport_stats_t_stct lbm_rcv_transport_stats_t;
+typedef struct lbm_event_queue_stats_t_stct lbm_event_queue_stats_t;
+typedef struct lbm_context_stats_t_stct lbm_context_stats_t;
+typedef struct lbm_rcv_topic_stats_t_stct lbm_rcv_topic_stats_t;
+typedef struct lbm_wildcard_rcv_stats_t_stct lbm_wildcard_rcv_stats_t;
+typedef struct lbm_event_queue_cancel_cb_info_t_stct lbm_event_queue_cancel_cb_info_t;
+typedef struct lbm_apphdr_chain_elem_t_stct lbm_apphdr_chain_elem_t;
+typedef struct lbm_msg_properties_iter_t_stct lbm_msg_properties_iter_t;
+typedef struct lbm_umm_info_t_stct lbm_umm_info_t;
+typedef struct lbm_xsp_zero_transports_func_t_stct lbm_xsp_zero_transports_func_t;
+typedef struct lbm_new_transport_info_t_stct lbm_new_transport_info_t;
+typedef struct lbm_transport_mapping_func_t_stct lbm_transport_mapping_func_t;
+
+struct lbm_iovec_t_stct {
+    char *iov_base;
+    size_t iov_len;
+};
+
+struct lbm_ipv4_address_mask_t_stct {
+    lbm_uint_t addr;
+    int bits;
+};
+
+struct lbm_timeval_t_stct {
+    lbm_ulong_t tv_sec;
+    lbm_ulong_t tv_usec;
+};
+
+struct lbm_timespec_t_stct {
+    lbm_ulong_t tv_sec;
+    lbm_ulong_t tv_nsec;
+};
+
+struct lbm_src_event_wakeup_t_stct {
+    int flags;
+};
+
+struct lbm_src_event_flight_size_notification_t_stct {
+    int type;
+    int state;
+};
+
+struct lbm_src_event_ume_registration_t_stct {
+    lbm_uint_t registration_id;
+};
+
+struct lbm_src_event_ume_registration_ex_t_stct {
+    int flags;
+    lbm_uint_t registration_id;
+    lbm_uint_t sequence_number;
+    lbm_ushort_t store_index;
+    char store[24];
+};
+
+struct lbm_src_event_ume_registration_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t sequence_number;
+};
+
+struct lbm_src_event_ume_deregistration_ex_t_stct {
+    int flags;
+    lbm_uint32_t registration_id;
+    lbm_uint_t sequence_number;
+    lbm_ushort_t store_index;
+    char store[24];
+};
+
+struct lbm_src_event_timestamp_info_t_stct {
+    lbm_timespec_t hr_timestamp;
+    lbm_uint_t sequence_number;
+};
+
+struct lbm_msg_ume_registration_t_stct {
+    lbm_uint_t src_registration_id;
+    lbm_uint_t rcv_registration_id;
+};
+
+struct lbm_msg_ume_registration_ex_t_stct {
+    int flags;
+    lbm_uint_t src_registration_id;
+    lbm_uint_t rcv_registration_id;
+    lbm_uint_t sequence_number;
+    lbm_ushort_t store_index;
+    char store[24];
+    lbm_uint64_t src_session_id;
+};
+
+struct lbm_msg_ume_registration_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t sequence_number;
+    lbm_uint64_t src_session_id;
+};
+
+struct lbm_msg_ume_deregistration_ex_t_stct {
+    int flags;
+    lbm_uint_t src_registration_id;
+    lbm_uint_t rcv_registration_id;
+    lbm_uint_t sequence_number;
+    lbm_ushort_t store_index;
+    char store[24];
+};
+
+struct lbm_src_event_ume_ack_info_t_stct {
+    lbm_uint_t sequence_number;
+    lbm_uint_t rcv_registration_id;
+    void *msg_clientd;
+};
+
+struct lbm_src_event_ume_ack_ex_info_t_stct {
+    int flags;
+    lbm_uint_t sequence_number;
+    lbm_uint_t rcv_registration_id;
+    char store[24];
+    void *msg_clientd;
+    lbm_ushort_t store_index;
+};
+
+struct lbm_flight_size_inflight_t_stct {
+    int messages;
+    lbm_uint64_t bytes;
+};
+
+struct lbm_umq_index_info_t_stct {
+    int flags;
+    int reserved;
+    char index[216];
+    size_t index_len;
+};
+
+struct lbm_msg_umq_index_assignment_eligibility_stop_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    char queue[256];
+};
+
+struct lbm_msg_umq_index_assigned_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    char queue[256];
+    lbm_umq_index_info_t index_info;
+};
+
+struct lbm_msg_umq_index_released_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    char queue[256];
+    lbm_umq_index_info_t index_info;
+};
+
+struct lbm_msg_umq_index_assignment_eligibility_start_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    char queue[256];
+};
+
+struct lbm_umq_msg_total_lifetime_info_t_stct {
+    int flags;
+    lbm_ulong_t umq_msg_total_lifetime;
+};
+
+union lbm_hf_sequence_number_t_stct {
+    lbm_uint32_t u32;
+    lbm_uint64_t u64;
+};
+
+struct lbm_umq_msgid_t_stct {
+    lbm_umq_regid_t regid;
+    lbm_uint64_t stamp;
+};
+
+struct lbm_umq_queue_application_set_t_stct {
+    char appset_name[256];
+    lbm_uint32_t *ids;
+    int num_ids;
+    lbm_ushort_t application_set_index;
+    void *reserved;
+};
+
+struct lbm_umq_queue_topic_t_stct {
+    char topic_name[256];
+    lbm_umq_queue_application_set_t *appsets;
+    int num_appsets;
+    void *reserved;
+};
+
+typedef struct {
+    lbm_umq_queue_topic_t *topic;
+    int status;
+    int flags;
+} lbm_umq_queue_topic_status_t;
+
+typedef struct {
+    lbm_umq_queue_topic_status_t *topics;
+    int num_topics;
+} lbm_ctx_umq_queue_topic_list_info_t;
+
+struct lbm_msg_t_stct {
+    char source[128];
+    char topic_name[256];
+    char copied_state[32];
+    int type;
+    int flags;
+    const char *data;
+    size_t len;
+    lbm_response_t *response;
+    lbm_uint_t sequence_number;
+    long refcnt;
+    size_t apphdr_len;
+    lbm_ulong_t apphdr_code;
+    lbm_timeval_t tsp;
+    lbm_ushort_t hdrlen;
+    const lbm_buff_t *buffer;
+    const void *fragment_info;
+    const char *apphdr_data;
+    const void *source_clientd;
+    const void *umeack;
+    const void *src_cd;
+    lbm_uint_t osqn;
+    lbm_msg_channel_info_t *channel_info;
+    const void *umq_msgid;
+    const void *umq_cr;
+    const void *pdata;
+    size_t plen;
+    lbm_msg_properties_t *properties;
+    lbm_hf_sequence_number_t hf_sequence_number;
+    const void *broker_msg_state;
+    lbm_timespec_t hr_timestamp;
+};
+
+typedef struct {
+    lbm_umq_msgid_t msgid;
+    lbm_msg_t *msg;
+    void *clientd;
+    int status;
+    int flags;
+} lbm_umq_queue_msg_status_t;
+
+typedef struct {
+    lbm_umq_queue_msg_status_t *msgs;
+    lbm_uint64_t num_msgs;
+} lbm_rcv_umq_queue_msg_list_info_t;
+
+typedef struct {
+    lbm_umq_queue_msg_status_t *msgs;
+    int num_msgs;
+} lbm_rcv_umq_queue_msg_retrieve_info_t;
+
+typedef struct {
+    int type;
+    int status;
+    int flags;
+    lbm_async_operation_handle_t handle;
+    union {
+        lbm_ctx_umq_queue_topic_list_info_t *ctx_umq_queue_topic_list;
+        lbm_rcv_umq_queue_msg_list_info_t *rcv_umq_queue_msg_list;
+        lbm_rcv_umq_queue_msg_retrieve_info_t *rcv_umq_queue_msg_retrieve;
+    } info;
+} lbm_async_operation_info_t;
+
+struct lbm_resolver_event_info_t_stct {
+    lbm_uint64_t info_flags;
+    lbm_uint32_t capability_flags;
+    lbm_uint8_t source_type;
+    lbm_uint32_t domain_id;
+    lbm_uint32_t version;
+    lbm_uint8_t source_id[8];
+};
+
+struct lbm_resolver_event_advertisement_t_stct {
+    lbm_uint32_t flags;
+    char topic_string[256];
+    char transport_string[128];
+    lbm_uint32_t topic_index;
+    lbm_uint32_t source_domain_id;
+    lbm_uint8_t otid[32];
+    lbm_uint32_t source_type;
+};
+
+typedef lbm_uint32_t (*lbm_resolver_event_cb_func)(lbm_context_t *ctx, int event, const void *ed,
+                                                   const lbm_resolver_event_info_t *info, void *clientd);
+
+struct lbm_resolver_event_func_t_stct {
+    lbm_resolver_event_cb_func event_cb_func;
+    void *clientd;
+};
+
+typedef void *(*lbm_mem_mgt_malloc_cb_func)(size_t size, void *clientd);
+
+typedef void *(*lbm_mem_mgt_realloc_cb_func)(void *ptr, size_t size, void *clientd);
+
+typedef void (*lbm_mem_mgt_free_cb_func)(void *ptr, void *clientd);
+
+struct lbm_mem_mgt_callbacks_t_stct {
+    lbm_mem_mgt_malloc_cb_func malloc_cb_func;
+    lbm_mem_mgt_realloc_cb_func realloc_cb_func;
+    lbm_mem_mgt_free_cb_func free_cb_func;
+    void *clientd;
+};
+
+struct lbm_process_events_info_t_stct {
+    int flags;
+    lbm_timeval_t time_val;
+};
+
+typedef int (*lbm_async_operation_function_cb)(lbm_async_operation_info_t *opinfo, void *clientd);
+
+typedef struct {
+    lbm_async_operation_function_cb func;
+    lbm_event_queue_t *evq;
+    void *clientd;
+    int flags;
+} lbm_async_operation_func_t;
+
+struct lbm_src_send_ex_info_t_stct {
+    int flags;
+    void *ume_msg_clientd;
+    lbm_src_channel_info_t *channel_info;
+    lbm_apphdr_chain_t *apphdr_chain;
+    lbm_umq_index_info_t *umq_index;
+    lbm_umq_msg_total_lifetime_info_t *umq_total_lifetime;
+    lbm_msg_properties_t *properties;
+    lbm_hf_sequence_number_t hf_sqn;
+    lbm_async_operation_func_t *async_opfunc;
+};
+
+struct lbm_ssrc_send_ex_info_t_stct {
+    int flags;
+    void *ume_msg_clientd;
+    int mprop_int_cnt;
+    char **mprop_int_keys;
+    lbm_int32_t *mprop_int_vals;
+    lbm_uint32_t channel;
+    char *usr_supplied_buffer;
+};
+
+struct lbm_ume_rcv_regid_ex_func_info_t_stct {
+    int flags;
+    lbm_uint_t src_registration_id;
+    lbm_ushort_t store_index;
+    void *source_clientd;
+    char source[128];
+    char store[24];
+};
+
+struct lbm_src_event_sequence_number_info_t_stct {
+    int flags;
+    lbm_uint_t first_sequence_number;
+    lbm_uint_t last_sequence_number;
+    void *msg_clientd;
+};
+
+struct lbm_ume_rcv_recovery_info_ex_func_info_t_stct {
+    int flags;
+    lbm_uint_t low_sequence_number;
+    lbm_uint_t low_rxreq_max_sequence_number;
+    lbm_uint_t high_sequence_number;
+    void *source_clientd;
+    char source[128];
+    lbm_uint64_t src_session_id;
+};
+
+struct lbm_src_event_umq_message_id_info_t_stct {
+    int flags;
+    lbm_umq_msgid_t msg_id;
+    void *msg_clientd;
+};
+
+struct lbm_context_event_umq_registration_ex_t_stct {
+    int flags;
+    lbm_umq_regid_t registration_id;
+    lbm_uint_t queue_id;
+    lbm_uint_t queue_instance_index;
+    char queue_instance[24];
+    char queue[256];
+};
+
+struct lbm_context_event_umq_registration_complete_ex_t_stct {
+    int flags;
+    lbm_umq_regid_t registration_id;
+    lbm_uint_t queue_id;
+    char queue[256];
+};
+
+struct lbm_src_event_umq_registration_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    char queue[256];
+};
+
+struct lbm_msg_umq_registration_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    lbm_uint_t assignment_id;
+    char queue[256];
+};
+
+struct lbm_src_event_umq_stability_ack_info_ex_t_stct {
+    int flags;
+    lbm_umq_msgid_t msg_id;
+    lbm_uint_t first_sequence_number;
+    lbm_uint_t last_sequence_number;
+    lbm_uint_t queue_id;
+    lbm_uint_t queue_instance_index;
+    void *msg_clientd;
+    char queue_instance[24];
+    char queue[256];
+};
+
+struct lbm_msg_umq_deregistration_complete_ex_t_stct {
+    int flags;
+    lbm_uint_t queue_id;
+    char queue[256];
+};
+
+struct lbm_src_event_umq_ulb_receiver_info_ex_t_stct {
+    int flags;
+    lbm_umq_regid_t registration_id;
+    lbm_uint_t assignment_id;
+    lbm_uint_t application_set_index;
+    char receiver[32];
+};
+
+struct lbm_src_event_umq_ulb_message_info_ex_t_stct {
+    int flags;
+    lbm_umq_msgid_t msg_id;
+    lbm_umq_regid_t registration_id;
+    lbm_uint_t first_sequence_number;
+    lbm_uint_t last_sequence_number;
+    lbm_uint_t assignment_id;
+    lbm_uint_t application_set_index;
+    void *msg_clientd;
+    char receiver[32];
+};
+
+struct lbm_datagram_acceleration_recv_info_t_stct {
+    void *handle;
+    void *clientd;
+    char *buffer;
+    uint32_t length;
+    uint64_t timestamp;
+};
+
+typedef int (*lbm_datagram_acceleration_init_function_t)(uint16_t api_version);
+
+typedef int (*lbm_datagram_acceleration_open_function_t)(struct in_addr *interface_addr, int flags,
+                                                         void **device_out);
+
+typedef int (*lbm_datagram_acceleration_close_function_t)(void *device);
+
+typedef int (*lbm_datagram_acceleration_bind_function_t)(void *device, int flags, int port, void *context,
+                                                         void **handle_out);
+
+typedef int (*lbm_datagram_acceleration_unbind_function_t)(void *handle);
+
+typedef int (*lbm_datagram_acceleration_mcast_join_function_t)(void *handle, struct in_addr *mcast_addr);
+
+typedef int (*lbm_datagram_acceleration_mcast_leave_function_t)(void *handle, struct in_addr *mcast_addr);
+
+typedef int (*lbm_datagram_acceleration_recvfrom_function_t)(void *device, int mode, char *buffer, size_t length,
+                                                             struct sockaddr_in *sin_from, struct sockaddr_in *sin_to,
+                                                             lbm_datagram_acceleration_recv_info_t *info);
+
+typedef int (*lbm_datagram_acceleration_send_connect_function_t)(void *handle, const struct sockaddr_in *dest_sin,
+                                                                 int flags, int ttl, void **send_handle_out);
+
+typedef int (*lbm_datagram_acceleration_send_disconnect_function_t)(void *send_handle);
+
+typedef int (*lbm_datagram_acceleration_send_function_t)(void *send_handle, const void *buffer, size_t length,
+                                                         int flags);
+
+typedef int (*lbm_datagram_acceleration_sendto_function_t)(void *device, struct sockaddr_in *sin, const void *buffer,
+                                                           size_t length, int flags);
+
+typedef int (*lbm_datagram_acceleration_getaddr_function_t)(void *device, struct sockaddr_in *sin);
+
+struct lbm_datagram_acceleration_func_t_stct {
+    lbm_datagram_acceleration_init_function_t init;
+    lbm_datagram_acceleration_open_function_t open;
+    lbm_datagram_acceleration_close_function_t close;
+    lbm_datagram_acceleration_bind_function_t bind;
+    lbm_datagram_acceleration_unbind_function_t unbind;
+    lbm_datagram_acceleration_mcast_join_function_t mcast_join;
+    lbm_datagram_acceleration_mcast_leave_function_t mcast_leave;
+    lbm_datagram_acceleration_recvfrom_function_t recvfrom;
+    lbm_datagram_acceleration_send_connect_function_t send_connect;
+    lbm_datagram_acceleration_send_disconnect_function_t send_disconnect;
+    lbm_datagram_acceleration_send_function_t send;
+    lbm_datagram_acceleration_sendto_function_t sendto;
+    lbm_datagram_acceleration_getaddr_function_t getaddr;
+};
+
+typedef lbm_ulong_t (*lbm_str_hash_function_cb)(const char *str);
+
+struct lbm_str_hash_func_t_stct {
+    lbm_str_hash_function_cb hashfunc;
+};
+
+typedef lbm_ulong_t (*lbm_str_hash_function_cb_ex)(const char *str, size_t strlen, void *clientd);
+
+struct lbm_str_hash_func_ex_t_stct {
+    lbm_str_hash_function_cb_ex hashfunc;
+    void *clientd;
+};
+
+typedef int (*lbm_src_notify_function_cb)(const char *topic_str, const char *src_str, void *clientd);
+
+struct lbm_src_notify_func_t_stct {
+    lbm_src_notify_function_cb notifyfunc;
+    void *clientd;
+};
+
+typedef void *(*lbm_rcv_batch_notify_func_start_cb)(void *clientd);
+
+typedef void (*lbm_rcv_batch_notify_func_end_cb)(void *per_batch_clientd, void *clientd);
+
+struct lbm_rcv_batch_notify_func_t_stct {
+    lbm_rcv_batch_notify_func_start_cb start_notify;
+    lbm_rcv_batch_notify_func_end_cb end_notify;
+    void *clientd;
+};
+
+typedef int (*lbm_wildcard_rcv_compare_function_cb)(const char *topic_str, void *clientd);
+
+struct lbm_wildcard_rcv_compare_func_t_stct {
+    lbm_wildcard_rcv_compare_function_cb compfunc;
+    void *clientd;
+};
+
+typedef lbm_uint_t (*lbm_ume_rcv_regid_function_cb)(const char *src_str, lbm_uint_t src_regid, void *clientd);
+
+struct lbm_ume_rcv_regid_func_t_stct {
+    lbm_ume_rcv_regid_function_cb func;
+    void *clientd;
+};
+
+typedef lbm_uint_t (*lbm_ume_rcv_regid_ex_function_cb)(lbm_ume_rcv_regid_ex_func_info_t *info, void *clientd);
+
+struct lbm_ume_rcv_regid_ex_func_t_stct {
+    lbm_ume_rcv_regid_ex_function_cb func;
+    void *clientd;
+};
+
+typedef int (*lbm_ume_src_force_reclaim_function_cb)(const char *topic_str, lbm_uint_t seqnum, void *clientd);
+
+struct lbm_ume_src_force_reclaim_func_t_stct {
+    lbm_ume_src_force_reclaim_function_cb func;
+    void *clientd;
+};
+
+typedef int (*lbm_mim_unrecloss_function_cb)(const char *source_name, lbm_uint_t seqnum, void *clientd);
+
+struct lbm_mim_unrecloss_func_t_stct {
+    lbm_mim_unrecloss_function_cb func;
+    void *clientd;
+};
+
+typedef int (*lbm_ume_rcv_recovery_info_ex_function_cb)(lbm_ume_rcv_recovery_info_ex_func_info_t *info,
+                                                        void *clientd);
+
+struct lbm_ume_rcv_recovery_info_ex_func_t_stct {
+    lbm_ume_rcv_recovery_info_ex_function_cb func;
+    void *clientd;
+};
+
+struct lbm_ume_store_entry_t_stct {
+    lbm_uint_t ip_address;
+    lbm_ushort_t tcp_port;
+    lbm_ushort_t group_index;
+    lbm_uint_t registration_id;
+    lbm_uint32_t domain_id;
+};
+
+struct lbm_ucast_resolver_entry_t_stct {
+    lbm_ipv4_address_mask_t iface;
+    lbm_uint_t resolver_ip;
+    lbm_ushort_t source_port;
+    lbm_ushort_t destination_port;
+};
+
+struct lbm_resolver_service_entry_t_stct {
+    lbm_uint_t service_ip;
+    lbm_ushort_t service_port;
+    lbm_ipv4_address_mask_t iface;
+    lbm_ushort_t source_port;
+};
+
+struct lbm_transport_broker_entry_t_stct {
+    lbm_uint_t broker_ip;
+    lbm_ushort_t broker_port;
+    lbm_ipv4_address_mask_t iface;
+    lbm_ushort_t source_port;
+};
+
+struct lbm_ume_store_name_entry_t_stct {
+    char name[128 + 1];
+    lbm_ushort_t group_index;
+    lbm_uint_t registration_id;
+};
+
+struct lbm_ume_store_group_entry_t_stct {
+    lbm_ushort_t index;
+    lbm_ushort_t group_size;
+};
+
+typedef void *(*lbm_rcv_src_notification_create_function_cb)(const char *source_name, void *clientd);
+
+typedef int (*lbm_rcv_src_notification_delete_function_cb)(const char *source_name, void *clientd,
+                                                           void *source_clientd);
+
+struct lbm_rcv_src_notification_func_t_stct {
+    lbm_rcv_src_notification_create_function_cb create_func;
+    lbm_rcv_src_notification_delete_function_cb delete_func;
+    void *clientd;
+};
+
+struct ume_liveness_receiving_context_t_stct {
+    lbm_uint64_t regid;
+    lbm_uint64_t session_id;
+    int flag;
+};
+
+typedef void *(*lbm_ume_ctx_rcv_ctx_notification_create_function_cb)(const ume_liveness_receiving_context_t *rcv,
+                                                                     void *clientd);
+
+typedef int (*lbm_ume_ctx_rcv_ctx_notification_delete_function_cb)(const ume_liveness_receiving_context_t *rcv,
+                                                                   void *clientd, void *source_clientd);
+
+struct lbm_ume_ctx_rcv_ctx_notification_func_t_stct {
+    lbm_ume_ctx_rcv_ctx_notification_create_function_cb create_func;
+    lbm_ume_ctx_rcv_ctx_notification_delete_function_cb delete_func;
+    void *clientd;
+};
+
+struct lbm_umq_queue_entry_t_stct {
+    char name[256];
+    lbm_umq_regid_t regid;
+};
+
+struct lbm_umq_ulb_receiver_type_entry_t_stct {
+    lbm_ulong_t id;
+    lbm_ushort_t application_set_index;
+};
+
+struct lbm_umq_ulb_application_set_attr_t_stct {
+    lbm_ushort_t index;
+    union {
+        int d;
+        lbm_ulong_t lu;
+    } value;
+};
+
+struct lbm_umq_ulb_receiver_type_attr_t_stct {
+    lbm_ulong_t id;
+    union {
+        int d;
+        lbm_ulong_t lu;
+    } value;
+};
+
+typedef int (*lbm_context_src_cb_proc)(lbm_context_t *ctx, int event, void *ed, void *clientd);
+
+struct lbm_context_src_event_func_t_stct {
+    lbm_context_src_cb_proc func;
+    lbm_event_queue_t *evq;
+    void *clientd;
+};
+
+typedef int (*lbm_context_event_cb_proc)(lbm_context_t *ctx, int event, void *ed, void *clientd);
+
+struct lbm_context_event_func_t_stct {
+    lbm_context_event_cb_proc func;
+    lbm_event_queue_t *evq;
+    void *clientd;
+};
+
+struct lbm_serialized_response_t_stct {
+    char serial_response[32];
+};
+
+struct lbm_msg_fragment_info_t_stct {
+    lbm_uint_t start_sequence_number;
+    lbm_uint_t offset;
+    lbm_uint_t total_message_length;
+};
+
+struct lbm_msg_gateway_info_t_stct {
+    lbm_uint_t sequence_number;
+    char source[128];
+};
+
+struct lbm_msg_channel_info_t_stct {
+    int flags;
+    lbm_uint32_t channel_number;
+};
+
+typedef int (*lbm_immediate_msg_cb_proc)(lbm_context_t *ctx, lbm_msg_t *msg, void *clientd);
+
+struct lbm_context_rcv_immediate_msgs_func_t_stct {
+    lbm_immediate_msg_cb_proc func;
+    lbm_event_queue_t *evq;
+    void *clientd;
+};
+
+struct lbm_transport_source_info_t_stct {
+    int type;
+    lbm_uint32_t src_ip;
+    lbm_ushort_t src_port;
+    lbm_ushort_t dest_port;
+    lbm_uint32_t mc_group;
+    lbm_uint32_t transport_id;
+    lbm_uint32_t session_id;
+    lbm_uint32_t topic_idx;
+    lbm_uint32_t transport_idx;
+};
+
+typedef lbm_uint32_t (*lbm_src_cost_function_cb)(const char *topic, const lbm_transport_source_info_t *transport,
+                                                 lbm_uint32_t hop_count, lbm_uint32_t cost, void *clientd);
+
+struct lbm_src_cost_func_t_stct {
+    lbm_src_cost_function_cb cost_cb;
+    void *clientd;
+};
+
+struct lbm_config_option_stct_t {
+    char type[128];
+    char oname[128];
+    char val[128];
+};
+
+typedef int (*lbm_wildcard_rcv_create_function_cb)(const char *topic_str, lbm_rcv_topic_attr_t *attr, void *clientd);
+
+struct lbm_wildcard_rcv_create_func_t_stct {
+    lbm_wildcard_rcv_create_function_cb createfunc;
+    void *clientd;
+};
+
+typedef int (*lbm_wildcard_rcv_delete_function_cb)(const char *topic_str, void *clientd);
+
+struct lbm_wildcard_rcv_delete_func_t_stct {
+    lbm_wildcard_rcv_delete_function_cb deletefunc;
+    void *clientd;
+};
+
+struct lbm_src_transport_stats_tcp_t_stct {
+    lbm_ulong_t num_clients;
+    lbm_ulong_t bytes_buffered;
+};
+
+struct lbm_src_transport_stats_lbtrm_t_stct {
+    lbm_ulong_t msgs_sent;
+    lbm_ulong_t bytes_sent;
+    lbm_ulong_t txw_msgs;
+    lbm_ulong_t txw_bytes;
+    lbm_ulong_t nak_pckts_rcved;
+    lbm_ulong_t naks_rcved;
+    lbm_ulong_t naks_ignored;
+    lbm_ulong_t naks_shed;
+    lbm_ulong_t naks_rx_delay_ignored;
+    lbm_ulong_t rxs_sent;
+    lbm_ulong_t rctlr_data_msgs;
+    lbm_ulong_t rctlr_rx_msgs;
+    lbm_ulong_t rx_bytes_sent;
+};
+
+struct lbm_src_transport_stats_daemon_t_stct {
+    lbm_ulong_t bytes_buffered;
+};
+
+struct lbm_src_transport_stats_lbtru_t_stct {
+    lbm_ulong_t msgs_sent;
+    lbm_ulong_t bytes_sent;
+    lbm_ulong_t nak_pckts_rcved;
+    lbm_ulong_t naks_rcved;
+    lbm_ulong_t naks_ignored;
+    lbm_ulong_t naks_shed;
+    lbm_ulong_t naks_rx_delay_ignored;
+    lbm_ulong_t rxs_sent;
+    lbm_ulong_t num_clients;
+    lbm_ulong_t rx_bytes_sent;
+};
+
+struct lbm_src_transport_stats_lbtipc_t_stct {
+    lbm_ulong_t num_clients;
+    lbm_ulong_t msgs_sent;
+    lbm_ulong_t bytes_sent;
+};
+
+struct lbm_src_transport_stats_lbtsmx_t_stct {
+    lbm_ulong_t num_clients;
+    lbm_ulong_t msgs_sent;
+    lbm_ulong_t bytes_sent;
+};
+
+struct lbm_src_transport_stats_lbtrdma_t_stct {
+    lbm_ulong_t num_clients;
+    lbm_ulong_t msgs_sent;
+    lbm_ulong_t bytes_sent;
+};
+
+struct lbm_src_transport_stats_broker_t_stct {
+    lbm_ulong_t msgs_sent;
+    lbm_ulong_t bytes_sent;
+};
+
+struct lbm_src_transport_stats_t_stct {
+    int type;
+    char source[128];
+    union {
+        lbm_src_transport_stats_tcp_t tcp;
+        lbm_src_transport_stats_lbtrm_t lbtrm;
+        lbm_src_transport_stats_daemon_t daemon;
+        lbm_src_transport_stats_lbtru_t lbtru;
+        lbm_src_transport_stats_lbtipc_t lbtipc;
+        lbm_src_transport_stats_lbtsmx_t lbtsmx;
+        lbm_src_transport_stats_lbtrdma_t lbtrdma;
+        lbm_src_transport_stats_broker_t broker;
+    } transport;
+    char _fill[512];
+};
+
+struct lbm_rcv_transport_stats_tcp_t_stct {
+    lbm_ulong_t bytes_rcved;
+    lbm_ulong_t lbm_msgs_rcved;
+    lbm_ulong_t lbm_msgs_no_topic_rcved;
+    lbm_ulong_t lbm_reqs_rcved;
+};
+
+struct lbm_rcv_transport_stats_lbtrm_t_stct {
+    lbm_ulong_t msgs_rcved;
+    lbm_ulong_t bytes_rcved;
+    lbm_ulong_t nak_pckts_sent;
+    lbm_ulong_t naks_sent;
+    lbm_ulong_t lost;
+    lbm_ulong_t ncfs_ignored;
+    lbm_ulong_t ncfs_shed;
+    lbm_ulong_t ncfs_rx_delay;
+    lbm_ulong_t ncfs_unknown;
+    lbm_ulong_t nak_stm_min;
+    lbm_ulong_t nak_stm_mean;
+    lbm_ulong_t nak_stm_max;
+    lbm_ulong_t nak_tx_min;
+    lbm_ulong_t nak_tx_mean;
+    lbm_ulong_t nak_tx_max;
+    lbm_ulong_t duplicate_data;
+    lbm_ulong_t unrecovered_txw;
+    lbm_ulong_t unrecovered_tmo;
+    lbm_ulong_t lbm_msgs_rcved;
+    lbm_ulong_t lbm_msgs_no_topic_rcved;
+    lbm_ulong_t lbm_reqs_rcved;
+    lbm_ulong_t dgrams_dropped_size;
+    lbm_ulong_t dgrams_dropped_type;
+    lbm_ulong_t dgrams_dropped_version;
+    lbm_ulong_t dgrams_dropped_hdr;
+    lbm_ulong_t dgrams_dropped_other;
+    lbm_ulong_t out_of_order;
+};
+
+struct lbm_rcv_transport_stats_daemon_t_stct {
+    lbm_ulong_t bytes_rcved;
+};
+
+struct lbm_rcv_transport_stats_lbtru_t_stct {
+    lbm_ulong_t msgs_rcved;
+    lbm_ulong_t bytes_rcved;
+    lbm_ulong_t nak_pckts_sent;
+    lbm_ulong_t naks_sent;
+    lbm_ulong_t lost;
+    lbm_ulong_t ncfs_ignored;
+    lbm_ulong_t ncfs_shed;
+    lbm_ulong_t ncfs_rx_delay;
+    lbm_ulong_t ncfs_unknown;
+    lbm_ulong_t nak_stm_min;
+    lbm_ulong_t nak_stm_mean;
+    lbm_ulong_t nak_stm_max;
+    lbm_ulong_t nak_tx_min;
+    lbm_ulong_t nak_tx_mean;
+    lbm_ulong_t nak_tx_max;
+    lbm_ulong_t duplicate_data;
+    lbm_ulong_t unrecovered_txw;
+    lbm_ulong_t unrecovered_tmo;
+    lbm_ulong_t lbm_msgs_rcved;
+    lbm_ulong_t lbm_msgs_no_topic_rcved;
+    lbm_ulong_t lbm_reqs_rcved;
+    lbm_ulong_t dgrams_dropped_size;
+    lbm_ulong_t dgrams_dropped_type;
+    lbm_ulong_t dgrams_dropped_version;
+    lbm_ulong_t dgrams_dropped_hdr;
+    lbm_ulong_t dgrams_dropped_sid;
+    lbm_ulong_t dgrams_dropped_other;
+};
+
+struct lbm_rcv_transport_stats_lbtipc_t_stct {
+    lbm_ulong_t msgs_rcved;
+    lbm_ulong_t bytes_rcved;
+    lbm_ulong_t lbm_msgs_rcved;
+    lbm_ulong_t lbm_msgs_no_topic_rcved;
+    lbm_ulong_t lbm_reqs_rcved;
+};
+
+struct lbm_rcv_transport_stats_lbtsmx_t_stct {
+    lbm_ulong_t msgs_rcved;
+    lbm_ulong_t bytes_rcved;
+    lbm_ulong_t lbm_msgs_rcved;
+    lbm_ulong_t lbm_msgs_no_topic_rcved;
+    lbm_ulong_t reserved1;
+};
+
+struct lbm_rcv_transport_stats_lbtrdma_t_stct {
+    lbm_ulong_t msgs_rcved;
+    lbm_ulong_t bytes_rcved;
+    lbm_ulong_t lbm_msgs_rcved;
+    lbm_ulong_t lbm_msgs_no_topic_rcved;
+    lbm_ulong_t lbm_reqs_rcved;
+};
+
+struct lbm_rcv_transport_stats_broker_t_stct {
+    lbm_ulong_t msgs_rcved;
+    lbm_ulong_t bytes_rcved;
+};
+
+struct lbm_rcv_transport_stats_t_stct {
+    int type;
+    char source[128];
+    union {
+        lbm_rcv_transport_stats_tcp_t tcp;
+        lbm_rcv_transport_stats_lbtrm_t lbtrm;
+        lbm_rcv_transport_stats_daemon_t daemon;
+        lbm_rcv_transport_stats_lbtru_t lbtru;
+        lbm_rcv_transport_stats_lbtipc_t lbtipc;
+        lbm_rcv_transport_stats_lbtrdma_t lbtrdma;
+        lbm_rcv_transport_stats_lbtsmx_t lbtsmx;
+        lbm_rcv_transport_stats_broker_t broker;
+    } transport;
+    char _fill[512];
+};
+
+struct lbm_event_queue_stats_t_stct {
+    lbm_ulong_t data_msgs;
+    lbm_ulong_t data_msgs_tot;
+    lbm_ulong_t data_msgs_svc_min;
+    lbm_ulong_t data_msgs_svc_mean;
+    lbm_ulong_t data_msgs_svc_max;
+    lbm_ulong_t resp_msgs;
+    lbm_ulong_t resp_msgs_tot;
+    lbm_ulong_t resp_msgs_svc_min;
+    lbm_ulong_t resp_msgs_svc_mean;
+    lbm_ulong_t resp_msgs_svc_max;
+    lbm_ulong_t topicless_im_msgs;
+    lbm_ulong_t topicless_im_msgs_tot;
+    lbm_ulong_t topicless_im_msgs_svc_min;
+    lbm_ulong_t topicless_im_msgs_svc_mean;
+    lbm_ulong_t topicless_im_msgs_svc_max;
+    lbm_ulong_t wrcv_msgs;
+    lbm_ulong_t wrcv_msgs_tot;
+    lbm_ulong_t wrcv_msgs_svc_min;
+    lbm_ulong_t wrcv_msgs_svc_mean;
+    lbm_ulong_t wrcv_msgs_svc_max;
+    lbm_ulong_t io_events;
+    lbm_ulong_t io_events_tot;
+    lbm_ulong_t io_events_svc_min;
+    lbm_ulong_t io_events_svc_mean;
+    lbm_ulong_t io_events_svc_max;
+    lbm_ulong_t timer_events;
+    lbm_ulong_t timer_events_tot;
+    lbm_ulong_t timer_events_svc_min;
+    lbm_ulong_t timer_events_svc_mean;
+    lbm_ulong_t timer_events_svc_max;
+    lbm_ulong_t source_events;
+    lbm_ulong_t source_events_tot;
+    lbm_ulong_t source_events_svc_min;
+    lbm_ulong_t source_events_svc_mean;
+    lbm_ulong_t source_events_svc_max;
+    lbm_ulong_t unblock_events;
+    lbm_ulong_t unblock_events_tot;
+    lbm_ulong_t cancel_events;
+    lbm_ulong_t cancel_events_tot;
+    lbm_ulong_t cancel_events_svc_min;
+    lbm_ulong_t cancel_events_svc_mean;
+    lbm_ulong_t cancel_events_svc_max;
+    lbm_ulong_t context_source_events;
+    lbm_ulong_t context_source_events_tot;
+    lbm_ulong_t context_source_events_svc_min;
+    lbm_ulong_t context_source_events_svc_mean;
+    lbm_ulong_t context_source_events_svc_max;
+    lbm_ulong_t events;
+    lbm_ulong_t events_tot;
+    lbm_ulong_t age_min;
+    lbm_ulong_t age_mean;
+    lbm_ulong_t age_max;
+    lbm_ulong_t callback_events;
+    lbm_ulong_t callback_events_tot;
+    lbm_ulong_t callback_events_svc_min;
+    lbm_ulong_t callback_events_svc_mean;
+    lbm_ulong_t callback_events_svc_max;
+};
+
+struct lbm_context_stats_t_stct {
+    lbm_ulong_t tr_dgrams_sent;
+    lbm_ulong_t tr_bytes_sent;
+    lbm_ulong_t tr_dgrams_rcved;
+    lbm_ulong_t tr_bytes_rcved;
+    lbm_ulong_t tr_dgrams_dropped_ver;
+    lbm_ulong_t tr_dgrams_dropped_type;
+    lbm_ulong_t tr_dgrams_dropped_malformed;
+    lbm_ulong_t tr_dgrams_send_failed;
+    lbm_ulong_t tr_src_topics;
+    lbm_ulong_t tr_rcv_topics;
+    lbm_ulong_t tr_rcv_unresolved_topics;
+    lbm_ulong_t lbtrm_unknown_msgs_rcved;
+    lbm_ulong_t lbtru_unknown_msgs_rcved;
+    lbm_ulong_t send_blocked;
+    lbm_ulong_t send_would_block;
+    lbm_ulong_t resp_blocked;
+    lbm_ulong_t resp_would_block;
+    lbm_ulong_t uim_dup_msgs_rcved;
+    lbm_ulong_t uim_msgs_no_stream_rcved;
+    lbm_ulong_t fragments_lost;
+    lbm_ulong_t fragments_unrecoverably_lost;
+    lbm_ulong_t rcv_cb_svc_time_min;
+    lbm_ulong_t rcv_cb_svc_time_max;
+    lbm_ulong_t rcv_cb_svc_time_mean;
+};
+
+struct lbm_rcv_topic_stats_t_stct {
+    char topic[256];
+    lbm_uint32_t flags;
+    char source[128];
+    lbm_uint8_t otid[32];
+    lbm_uint32_t topic_idx;
+    lbm_uint64_t timestamp_sec;
+    lbm_uint64_t timestamp_usec;
+};
+
+struct lbm_wildcard_rcv_stats_t_stct {
+    char pattern[256];
+    lbm_uint8_t type;
+};
+
+typedef void (*lbm_event_queue_cancel_cb_proc)(int dispatch_thrd, void *clientd);
+
+struct lbm_event_queue_cancel_cb_info_t_stct {
+    lbm_event_queue_t *event_queue;
+    lbm_event_queue_cancel_cb_proc cbproc;
+    void *clientd;
+};
+
+struct lbm_apphdr_chain_elem_t_stct {
+    lbm_uchar_t type;
+    lbm_ushort_t subtype;
+    size_t len;
+    void *data;
+};
+
+struct lbm_msg_properties_iter_t_stct {
+    const char *name;
+    char *data;
+    size_t size;
+    int type;
+};
+
+struct lbm_umm_info_t_stct {
+    char username[100];
+    char password[100];
+    char appname[100];
+    char servers[16][32];
+    lbm_uint32_t flags;
+    char *cert_file;
+    char *cert_file_password;
+};
+
+typedef int (*lbm_xsp_zero_transports_cb_proc)(lbm_xsp_t *xsp, void *clientd);
+
+struct lbm_xsp_zero_transports_func_t_stct {
+    lbm_xsp_zero_transports_cb_proc zero_transports_func;
+    void *clientd;
+};
+
+struct lbm_new_transport_info_t_stct {
+    int flags;
+    lbm_transport_source_info_t src_info;
+    char source[128];
+};
+
+typedef lbm_xsp_t *(*lbm_transport_mapping_cb_proc)(lbm_context_t *ctx, lbm_new_transport_info_t *info,
+                                                    void *clientd);
+
+struct lbm_transport_mapping_func_t_stct {
+    lbm_transport_mapping_cb_proc mapping_func;
+    void *clientd;
+};
+
+typedef int (*lbm_timer_cb_proc)(lbm_context_t *ctx, const void *clientd);
+
+typedef int (*lbm_rcv_cb_proc)(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd);
+
+typedef int (*lbm_fd_cb_proc)(lbm_context_t *ctx, lbm_handle_t handle, lbm_ulong_t ev, void *clientd);
+
+typedef int (*lbm_src_cb_proc)(lbm_src_t *src, int event, void *ed, void *clientd);
+
+typedef int (*lbm_ssrc_cb_proc)(lbm_ssrc_t *ssrc, int event, void *ed, void *clientd);
+
+typedef int (*lbm_request_cb_proc)(lbm_request_t *req, lbm_msg_t *msg, void *clientd);
+
+typedef int (*lbm_event_queue_monitor_proc)(lbm_event_queue_t *evq, int event, size_t evq_size,
+                                            lbm_ulong_t event_delay_usec, void *clientd);
+
+typedef int (*lbm_log_cb_proc)(int level, const char *message, void *clientd);
+
+typedef int (*lbm_daemon_event_cb_proc)(lbm_context_t *ctx, int event, const char *info, void *clientd);
+
+typedef int (*lbm_flight_size_set_inflight_cb_proc)(int inflight, void *clientd);
+
+typedef void (*lbm_flight_size_set_inflight_ex_cb_proc)(lbm_flight_size_inflight_t *inflight, void *clientd);
+
+typedef int (*lbm_cred_callback_fn)(const char *name, size_t name_len, const char *passwd, size_t passwd_len,
+                                    void *clientd);
+
+LBMExpDLL const char *lbm_version(void);
+LBMExpDLL void lbm_sock_init(void);
+LBMExpDLL lbm_uint64_t lbm_create_random_id(void);
+LBMExpDLL char *lbm_get_jms_msg_id(lbm_uint64_t source_id, lbm_uint64_t seqno_id, char *topic);
+LBMExpDLL int lbm_context_dump(lbm_context_t *ctx, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_context_attr_dump(lbm_context_attr_t *cattr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_context_attr_option_size(void);
+LBMExpDLL int lbm_context_attr_create(lbm_context_attr_t **attr);
+LBMExpDLL int lbm_context_attr_create_default(lbm_context_attr_t **attr);
+LBMExpDLL int lbm_context_attr_create_from_xml(lbm_context_attr_t **attr, const char *context_name);
+LBMExpDLL int lbm_context_attr_set_from_xml(lbm_context_attr_t *attr, const char *context_name);
+LBMExpDLL int lbm_context_attr_delete(lbm_context_attr_t *attr);
+LBMExpDLL int lbm_context_attr_dup(lbm_context_attr_t **attr, const lbm_context_attr_t *original);
+LBMExpDLL int lbm_context_attr_setopt(lbm_context_attr_t *attr, const char *optname, const void *optval,
+                                      size_t optlen);
+LBMExpDLL int lbm_context_attr_str_setopt(lbm_context_attr_t *attr, const char *optname, const char *optval);
+LBMExpDLL int lbm_context_attr_getopt(lbm_context_attr_t *attr, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_context_attr_str_getopt(lbm_context_attr_t *attr, const char *optname, char *optval,
+                                          size_t *optlen);
+LBMExpDLL int lbm_context_setopt(lbm_context_t *ctx, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_context_str_setopt(lbm_context_t *ctx, const char *optname, const char *optval);
+LBMExpDLL int lbm_context_getopt(lbm_context_t *ctx, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_context_str_getopt(lbm_context_t *ctx, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_context_create(lbm_context_t **ctxp, const lbm_context_attr_t *attr, lbm_daemon_event_cb_proc proc,
+                                 void *clientd);
+LBMExpDLL int lbm_context_reactor_only_create(lbm_context_t **ctxp, const lbm_context_attr_t *attr);
+LBMExpDLL int lbm_context_delete(lbm_context_t *ctx);
+LBMExpDLL int lbm_context_delete_ex(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_context_topic_resolution_request(lbm_context_t *ctx, lbm_ushort_t flags, lbm_ulong_t interval_msec,
+                                                   lbm_ulong_t duration_sec);
+LBMExpDLL int lbm_context_set_name(lbm_context_t *ctx, const char *name);
+LBMExpDLL int lbm_context_get_name(lbm_context_t *ctx, char *name, size_t *size);
+LBMExpDLL int lbm_context_process_events(lbm_context_t *ctx, lbm_ulong_t msec);
+LBMExpDLL int lbm_context_process_events_ex(lbm_context_t *ctx, lbm_ulong_t msec, lbm_process_events_info_t *info);
+LBMExpDLL int lbm_context_unblock(lbm_context_t *ctx);
+LBMExpDLL int lbm_context_process_lbtipc_messages(lbm_context_t *ctx, lbm_ulong_t msec, lbm_ulong_t loop_count);
+LBMExpDLL int lbm_context_lbtipc_unblock(lbm_context_t *ctx);
+LBMExpDLL int lbm_context_set_nak_cutoff(lbm_context_t *ctx, int flags);
+LBMExpDLL int lbm_context_rcv_immediate_msgs(lbm_context_t *ctx, lbm_immediate_msg_cb_proc proc, void *clientd,
+                                             lbm_event_queue_t *evq);
+LBMExpDLL int lbm_context_rcv_immediate_topic_msgs(lbm_context_t *ctx, lbm_immediate_msg_cb_proc proc, void *clientd,
+                                                   lbm_event_queue_t *evq);
+LBMExpDLL int lbm_unicast_immediate_message(lbm_context_t *ctx, const char *target, const char *topic,
+                                            const char *data, size_t len, int flags);
+LBMExpDLL int lbm_unicast_immediate_request(lbm_request_t **reqp, lbm_context_t *ctx, const char *target,
+                                            const char *topic, const char *data, size_t len, lbm_request_cb_proc proc,
+                                            void *clientd, lbm_event_queue_t *evq, int flags);
+LBMExpDLL int lbm_multicast_immediate_message(lbm_context_t *ctx, const char *topic, const char *data, size_t len,
+                                              int flags);
+LBMExpDLL int lbm_multicast_immediate_request(lbm_request_t **reqp, lbm_context_t *ctx, const char *topic,
+                                              const char *data, size_t len, lbm_request_cb_proc proc, void *clientd,
+                                              lbm_event_queue_t *evq, int flags);
+LBMExpDLL int lbm_license_file(const char *licfile);
+LBMExpDLL int lbm_license_str(const char *licstr);
+LBMExpDLL int lbm_license_ummnm_valid(void);
+LBMExpDLL int lbm_license_vds_valid(void);
+LBMExpDLL int lbm_config(const char *fname);
+LBMExpDLL int lbm_config_xml_file(const char *url, const char *application_name);
+LBMExpDLL int lbm_config_xml_string(const char *xml_data, const char *application_name);
+LBMExpDLL int lbm_set_umm_info(lbm_umm_info_t *info);
+LBMExpDLL int lbm_log(lbm_log_cb_proc proc, void *clientd);
+LBMExpDLL void lbm_logf(int level, const char *format, ...);
+LBMExpDLL const char *lbm_errmsg(void);
+LBMExpDLL int lbm_errnum(void);
+LBMExpDLL int lbm_win32_static_thread_attach(void);
+LBMExpDLL int lbm_win32_static_thread_detach(void);
+LBMExpDLL void lbm_seterr(int eno, const char *str);
+LBMExpDLL void lbm_seterrf(int eno, const char *format, ...);
+LBMExpDLL const char *lbm_strerror(void);
+LBMExpDLL const char *lbm_strerror_errnum(int errnum);
+LBMExpDLL void lbm_set_benign_error_flag(void);
+LBMExpDLL void lbm_clr_benign_error_flag(void);
+LBMExpDLL int lbm_get_benign_error_flag(void);
+LBMExpDLL int lbm_schedule_timer(lbm_context_t *ctx, lbm_timer_cb_proc proc, void *clientd, lbm_event_queue_t *evq,
+                                 lbm_ulong_t delay);
+LBMExpDLL int lbm_schedule_timer_recurring(lbm_context_t *ctx, lbm_timer_cb_proc proc, void *clientd,
+                                           lbm_event_queue_t *evq, lbm_ulong_t delay);
+LBMExpDLL int lbm_cancel_timer(lbm_context_t *ctx, int id, void **clientdp);
+LBMExpDLL int lbm_cancel_timer_ex(lbm_context_t *ctx, int id, void **clientdp,
+                                  lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_register_fd(lbm_context_t *ctx, lbm_handle_t handle, lbm_fd_cb_proc proc, void *clientd,
+                              lbm_event_queue_t *evq, lbm_ulong_t ev);
+LBMExpDLL int lbm_cancel_fd(lbm_context_t *ctx, lbm_handle_t handle, lbm_ulong_t ev);
+LBMExpDLL int lbm_cancel_fd_ex(lbm_context_t *ctx, lbm_handle_t handle, lbm_ulong_t ev,
+                               lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_src_topic_dump(lbm_src_t *src, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_ssrc_topic_dump(lbm_ssrc_t *ssrc, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_src_topic_attr_dump(lbm_src_topic_attr_t *sattr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_src_topic_attr_option_size(void);
+LBMExpDLL int lbm_src_topic_attr_create(lbm_src_topic_attr_t **attr);
+LBMExpDLL int lbm_src_topic_attr_create_default(lbm_src_topic_attr_t **attr);
+LBMExpDLL int lbm_src_topic_attr_create_from_xml(lbm_src_topic_attr_t **attr, const char *context_name,
+                                                 const char *topicname);
+LBMExpDLL int lbm_src_topic_attr_set_from_xml(lbm_src_topic_attr_t *attr, const char *context_name,
+                                              const char *topicname);
+LBMExpDLL int lbm_src_topic_attr_delete(lbm_src_topic_attr_t *attr);
+LBMExpDLL int lbm_src_topic_attr_dup(lbm_src_topic_attr_t **attr, const lbm_src_topic_attr_t *original);
+LBMExpDLL int lbm_src_topic_attr_setopt(lbm_src_topic_attr_t *attr, const char *optname, const void *optval,
+                                        size_t optlen);
+LBMExpDLL int lbm_src_topic_attr_str_setopt(lbm_src_topic_attr_t *attr, const char *optname, const char *optval);
+LBMExpDLL int lbm_src_topic_attr_getopt(lbm_src_topic_attr_t *attr, const char *optname, void *optval,
+                                        size_t *optlen);
+LBMExpDLL int lbm_src_topic_attr_str_getopt(lbm_src_topic_attr_t *attr, const char *optname, char *optval,
+                                            size_t *optlen);
+LBMExpDLL int lbm_src_setopt(lbm_src_t *src, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_src_str_setopt(lbm_src_t *src, const char *optname, const char *optval);
+LBMExpDLL int lbm_src_getopt(lbm_src_t *src, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_src_str_getopt(lbm_src_t *src, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_src_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
+                                  const lbm_src_topic_attr_t *attr);
+LBMExpDLL int lbm_src_channel_create(lbm_src_channel_info_t **chnp, lbm_src_t *src, lbm_uint32_t channel_num);
+LBMExpDLL int lbm_src_channel_delete(lbm_src_channel_info_t *chn);
+LBMExpDLL int lbm_src_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_src_cb_proc proc,
+                             void *clientd, lbm_event_queue_t *evq);
+LBMExpDLL int lbm_src_delete(lbm_src_t *src);
+LBMExpDLL int lbm_src_delete_ex(lbm_src_t *src, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL lbm_context_t *lbm_context_from_src(lbm_src_t *src);
+LBMExpDLL lbm_topic_t *lbm_topic_from_src(lbm_src_t *src);
+LBMExpDLL int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags);
+LBMExpDLL int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_src_send_ex_info_t *info);
+LBMExpDLL int lbm_src_flush(lbm_src_t *src);
+LBMExpDLL int lbm_flush_all(lbm_context_t *ctx);
+LBMExpDLL int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags);
+LBMExpDLL int lbm_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags,
+                               lbm_src_send_ex_info_t *info);
+LBMExpDLL int lbm_src_buff_acquire(lbm_src_t * const src, void **const bufp, const size_t len, const int flags);
+LBMExpDLL int lbm_src_buffs_complete(lbm_src_t * const src);
+LBMExpDLL int lbm_src_buffs_complete_and_acquire(lbm_src_t * const src, void **const bufp, const size_t len,
+                                                 const int flags);
+LBMExpDLL int lbm_src_buffs_cancel(lbm_src_t * const src);
+LBMExpDLL int lbm_src_alloc_msg_buff(lbm_src_t * const src, void **const usr_bufp, const size_t len,
+                                     void **const lbm_hdl, const int flags);
+LBMExpDLL int lbm_rcv_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
+                                   const lbm_rcv_topic_attr_t *attr);
+LBMExpDLL int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                             void *clientd, lbm_event_queue_t *evq);
+LBMExpDLL int lbm_rcv_subscribe_channel(lbm_rcv_t *rcv, lbm_uint32_t channel, lbm_rcv_cb_proc proc, void *clientd);
+LBMExpDLL int lbm_rcv_unsubscribe_channel(lbm_rcv_t *rcv, lbm_uint32_t channel);
+LBMExpDLL int lbm_rcv_unsubscribe_channel_ex(lbm_rcv_t *rcv, lbm_uint32_t channel,
+                                             lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_rcv_delete(lbm_rcv_t *rcv);
+LBMExpDLL int lbm_rcv_delete_ex(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL lbm_context_t *lbm_context_from_rcv(lbm_rcv_t *rcv);
+LBMExpDLL int lbm_rcv_msg_source_clientd(lbm_rcv_t *rcv, const char *source, void *source_clientd);
+LBMExpDLL int lbm_rcv_topic_dump(lbm_rcv_t *rcv, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_rcv_topic_attr_dump(lbm_rcv_topic_attr_t *rattr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_rcv_topic_attr_option_size(void);
+LBMExpDLL int lbm_rcv_topic_attr_create(lbm_rcv_topic_attr_t **attr);
+LBMExpDLL int lbm_rcv_topic_attr_create_default(lbm_rcv_topic_attr_t **attr);
+LBMExpDLL int lbm_rcv_topic_attr_create_from_xml(lbm_rcv_topic_attr_t **attr, const char *context_name,
+                                                 const char *topicname);
+LBMExpDLL int lbm_rcv_topic_attr_set_from_xml(lbm_rcv_topic_attr_t *attr, const char *context_name,
+                                              const char *topicname);
+LBMExpDLL int lbm_rcv_topic_attr_delete(lbm_rcv_topic_attr_t *attr);
+LBMExpDLL int lbm_rcv_topic_attr_dup(lbm_rcv_topic_attr_t **attr, const lbm_rcv_topic_attr_t *original);
+LBMExpDLL int lbm_rcv_topic_attr_setopt(lbm_rcv_topic_attr_t *attr, const char *optname, const void *optval,
+                                        size_t optlen);
+LBMExpDLL int lbm_rcv_topic_attr_str_setopt(lbm_rcv_topic_attr_t *attr, const char *optname, const char *optval);
+LBMExpDLL int lbm_rcv_topic_attr_getopt(lbm_rcv_topic_attr_t *attr, const char *optname, void *optval,
+                                        size_t *optlen);
+LBMExpDLL int lbm_rcv_topic_attr_str_getopt(lbm_rcv_topic_attr_t *attr, const char *optname, char *optval,
+                                            size_t *optlen);
+LBMExpDLL int lbm_rcv_setopt(lbm_rcv_t *rcv, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_rcv_str_setopt(lbm_rcv_t *rcv, const char *optname, const char *optval);
+LBMExpDLL int lbm_rcv_getopt(lbm_rcv_t *rcv, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_rcv_str_getopt(lbm_rcv_t *rcv, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_ssrc_create(lbm_ssrc_t **ssrcp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_ssrc_cb_proc proc,
+                              void *clientd, lbm_event_queue_t *evq);
+LBMExpDLL int lbm_ssrc_delete(lbm_ssrc_t *ssrc);
+LBMExpDLL int lbm_ssrc_get_available_data_space(lbm_ssrc_t *ssrc, int *length);
+LBMExpDLL int lbm_ssrc_send_ex(lbm_ssrc_t *ssrc, const char *usr_bufp, size_t len, int flags,
+                               lbm_ssrc_send_ex_info_t *info);
+LBMExpDLL int lbm_ssrc_buff_get(lbm_ssrc_t * const ssrc, char **const usr_bufp, const int flags);
+LBMExpDLL int lbm_ssrc_buff_put(lbm_ssrc_t * const ssrc, const char *usr_bufp);
+LBMExpDLL int lbm_event_queue_dump(lbm_event_queue_t *evq, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_event_queue_attr_dump(lbm_event_queue_attr_t *eattr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_event_queue_attr_option_size(void);
+LBMExpDLL int lbm_event_queue_attr_create(lbm_event_queue_attr_t **attr);
+LBMExpDLL int lbm_event_queue_attr_create_default(lbm_event_queue_attr_t **attr);
+LBMExpDLL int lbm_event_queue_attr_create_from_xml(lbm_event_queue_attr_t **attr, const char *event_queue_name);
+LBMExpDLL int lbm_event_queue_attr_set_from_xml(lbm_event_queue_attr_t *attr, const char *event_queue_name);
+LBMExpDLL int lbm_event_queue_attr_delete(lbm_event_queue_attr_t *attr);
+LBMExpDLL int lbm_event_queue_attr_dup(lbm_event_queue_attr_t **attr, const lbm_event_queue_attr_t *original);
+LBMExpDLL int lbm_event_queue_attr_setopt(lbm_event_queue_attr_t *attr, const char *optname, const void *optval,
+                                          size_t optlen);
+LBMExpDLL int lbm_event_queue_attr_str_setopt(lbm_event_queue_attr_t *attr, const char *optname, const char *optval);
+LBMExpDLL int lbm_event_queue_attr_getopt(lbm_event_queue_attr_t *attr, const char *optname, void *optval,
+                                          size_t *optlen);
+LBMExpDLL int lbm_event_queue_attr_str_getopt(lbm_event_queue_attr_t *attr, const char *optname, char *optval,
+                                              size_t *optlen);
+LBMExpDLL int lbm_event_queue_setopt(lbm_event_queue_t *evq, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_event_queue_str_setopt(lbm_event_queue_t *evq, const char *optname, const char *optval);
+LBMExpDLL int lbm_event_queue_getopt(lbm_event_queue_t *evq, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_event_queue_str_getopt(lbm_event_queue_t *evq, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_wildcard_rcv_subscribe_channel(lbm_wildcard_rcv_t *wrcv, lbm_uint32_t channel, lbm_rcv_cb_proc proc,
+                                                 void *clientd);
+LBMExpDLL int lbm_wildcard_rcv_unsubscribe_channel(lbm_wildcard_rcv_t *wrcv, lbm_uint32_t channel);
+LBMExpDLL int lbm_wildcard_rcv_unsubscribe_channel_ex(lbm_wildcard_rcv_t *wrcv, lbm_uint32_t channel,
+                                                      lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_wildcard_rcv_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
+                                      const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr,
+                                      lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq);
+LBMExpDLL int lbm_wildcard_rcv_delete(lbm_wildcard_rcv_t *wrcv);
+LBMExpDLL int lbm_wildcard_rcv_delete_ex(lbm_wildcard_rcv_t *wrcv, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL lbm_context_t *lbm_context_from_wildcard_rcv(lbm_wildcard_rcv_t *wcrcv);
+LBMExpDLL lbm_event_queue_t *lbm_event_queue_from_src(lbm_src_t *src);
+LBMExpDLL lbm_event_queue_t *lbm_event_queue_from_rcv(lbm_rcv_t *rcv);
+LBMExpDLL int lbm_event_queue_create(lbm_event_queue_t **evqp, lbm_event_queue_monitor_proc proc, void *clientd,
+                                     const lbm_event_queue_attr_t *attr);
+LBMExpDLL int lbm_event_dispatch(lbm_event_queue_t *evq, lbm_ulong_t tmo);
+LBMExpDLL int lbm_event_dispatch_unblock(lbm_event_queue_t *evq);
+LBMExpDLL int lbm_event_queue_size(lbm_event_queue_t *evq);
+LBMExpDLL int lbm_event_queue_shutdown(lbm_event_queue_t *evq);
+LBMExpDLL int lbm_event_queue_delete(lbm_event_queue_t *evq);
+LBMExpDLL lbm_event_queue_t *lbm_event_queue_from_wildcard_rcv(lbm_wildcard_rcv_t *wcrcv);
+LBMExpDLL int lbm_src_send_lbmmon_stats(lbm_src_t *src, char *msg, size_t len, int lbmmon_type);
+LBMExpDLL int lbm_src_retrieve_transport_stats(lbm_src_t *src, lbm_src_transport_stats_t *stats);
+LBMExpDLL int lbm_ssrc_retrieve_transport_stats(lbm_ssrc_t *ssrc, lbm_src_transport_stats_t *stats);
+LBMExpDLL int lbm_src_reset_transport_stats(lbm_src_t *src);
+LBMExpDLL int lbm_ssrc_reset_transport_stats(lbm_ssrc_t *ssrc);
+LBMExpDLL int lbm_rcv_retrieve_transport_stats(lbm_rcv_t *rcv, const char *source, lbm_rcv_transport_stats_t *stats);
+LBMExpDLL int lbm_rcv_reset_transport_stats(lbm_rcv_t *rcv, const char *source);
+LBMExpDLL int lbm_rcv_retrieve_all_transport_stats(lbm_rcv_t *rcv, int *num, lbm_rcv_transport_stats_t *stats);
+LBMExpDLL int lbm_rcv_retrieve_all_transport_stats_ex(lbm_rcv_t *rcv, int *num, int size,
+                                                      lbm_rcv_transport_stats_t *stats);
+LBMExpDLL int lbm_rcv_reset_all_transport_stats(lbm_rcv_t *rcv);
+LBMExpDLL int lbm_context_retrieve_rcv_transport_stats(lbm_context_t *ctx, int *num,
+                                                       lbm_rcv_transport_stats_t *stats);
+LBMExpDLL int lbm_context_retrieve_rcv_transport_stats_ex(lbm_context_t *ctx, int *num, int size,
+                                                          lbm_rcv_transport_stats_t *stats);
+LBMExpDLL int lbm_context_reset_rcv_transport_stats(lbm_context_t *ctx);
+LBMExpDLL int lbm_context_retrieve_src_transport_stats(lbm_context_t *ctx, int *num,
+                                                       lbm_src_transport_stats_t *stats);
+LBMExpDLL int lbm_context_retrieve_src_transport_stats_ex(lbm_context_t *ctx, int *num, int size,
+                                                          lbm_src_transport_stats_t *stats);
+LBMExpDLL int lbm_context_reset_src_transport_stats(lbm_context_t *ctx);
+LBMExpDLL int lbm_event_queue_retrieve_stats(lbm_event_queue_t *evq, lbm_event_queue_stats_t *stats);
+LBMExpDLL int lbm_event_queue_reset_stats(lbm_event_queue_t *evq);
+LBMExpDLL int lbm_context_retrieve_stats(lbm_context_t *ctx, lbm_context_stats_t *stats);
+LBMExpDLL int lbm_context_reset_stats(lbm_context_t *ctx);
+LBMExpDLL int lbm_context_retrieve_im_src_transport_stats(lbm_context_t *ctx, int *num, int size,
+                                                          lbm_src_transport_stats_t *stats);
+LBMExpDLL int lbm_context_reset_im_src_transport_stats(lbm_context_t *ctx);
+LBMExpDLL int lbm_context_retrieve_im_rcv_transport_stats(lbm_context_t *ctx, int *num, int size,
+                                                          lbm_rcv_transport_stats_t *stats);
+LBMExpDLL int lbm_context_reset_im_rcv_transport_stats(lbm_context_t *ctx);
+LBMExpDLL int lbm_msg_retain(lbm_msg_t *msg);
+LBMExpDLL int lbm_msg_is_fragment(lbm_msg_t *msg);
+LBMExpDLL int lbm_msg_retrieve_fragment_info(lbm_msg_t *msg, lbm_msg_fragment_info_t *info);
+LBMExpDLL int lbm_msg_retrieve_gateway_info(lbm_msg_t *msg, lbm_msg_gateway_info_t *info);
+LBMExpDLL int lbm_msg_retrieve_delivery_latency(lbm_msg_t *msg, lbm_int64_t *latency_nsecs);
+LBMExpDLL int lbm_msg_delete(lbm_msg_t *msg);
+LBMExpDLL int lbm_msg_retrieve_msgid(lbm_msg_t *msg, lbm_umq_msgid_t *id);
+LBMExpDLL int lbm_msg_retrieve_umq_index(lbm_msg_t *msg, lbm_umq_index_info_t *info);
+LBMExpDLL int lbm_msg_umq_reassign(lbm_msg_t *msg, int flags);
+LBMExpDLL int lbm_rcv_umq_deregister(lbm_rcv_t *rcv, const char *queue_name);
+LBMExpDLL int lbm_rcv_umq_index_stop_assignment(lbm_rcv_t *rcv, const char *queue_name);
+LBMExpDLL int lbm_rcv_umq_index_start_assignment(lbm_rcv_t *rcv, const char *queue_name);
+LBMExpDLL int lbm_rcv_umq_index_reserve(lbm_rcv_t *rcv, const char *queue_name, lbm_umq_index_info_t *index_info);
+LBMExpDLL int lbm_rcv_umq_index_release(lbm_rcv_t *rcv, const char *queue_name, lbm_umq_index_info_t *index_info);
+LBMExpDLL int lbm_wildcard_rcv_umq_index_stop_assignment(lbm_wildcard_rcv_t *wrcv, const char *queue_name);
+LBMExpDLL int lbm_wildcard_rcv_umq_index_start_assignment(lbm_wildcard_rcv_t *wrcv, const char *queue_name);
+LBMExpDLL int lbm_wildcard_rcv_umq_index_release(lbm_wildcard_rcv_t *wrcv, const char *queue_name,
+                                                 lbm_umq_index_info_t *index_info);
+LBMExpDLL int lbm_wildcard_rcv_umq_deregister(lbm_wildcard_rcv_t *wrcv, const char *queue_name);
+LBMExpDLL int lbm_queue_immediate_message(lbm_context_t *ctx, const char *qname, const char *topic, const char *data,
+                                          size_t len, int flags, lbm_src_send_ex_info_t *info);
+LBMExpDLL int lbm_ctx_umq_get_inflight(lbm_context_t *ctx, const char *qname, int *inflight,
+                                       lbm_flight_size_set_inflight_cb_proc proc, void *clientd);
+LBMExpDLL int lbm_umq_ctx_msg_stable(lbm_context_t *ctx, const char *qname, lbm_umq_msgid_t *msg_id);
+LBMExpDLL int lbm_ctx_umq_queue_topic_list(lbm_context_t *ctx, const char *queue_name,
+                                           lbm_async_operation_func_t *async_opfunc);
+LBMExpDLL int lbm_umq_msg_selector_create(lbm_umq_msg_selector_t **selector, char *str, lbm_uint16_t len);
+LBMExpDLL int lbm_umq_msg_selector_delete(lbm_umq_msg_selector_t *selector);
+LBMExpDLL int lbm_rcv_umq_queue_msg_list(lbm_rcv_t *rcv, const char *queue_name, lbm_umq_msg_selector_t *selector,
+                                         lbm_async_operation_func_t *async_opfunc);
+LBMExpDLL int lbm_rcv_umq_queue_msg_retrieve(lbm_rcv_t *rcv, const char *queue_name, lbm_umq_msgid_t *msgids,
+                                             int num_msgids, lbm_async_operation_func_t *async_opfunc);
+LBMExpDLL int lbm_async_operation_status(lbm_async_operation_handle_t handle, int flags);
+LBMExpDLL int lbm_async_operation_cancel(lbm_async_operation_handle_t handle, int flags);
+LBMExpDLL int lbm_is_umq_capable(void);
+LBMExpDLL int lbm_msg_ume_send_explicit_ack(lbm_msg_t *msg);
+LBMExpDLL int lbm_msg_ume_can_send_explicit_ack(lbm_msg_t *msg);
+LBMExpDLL int lbm_src_ume_deregister(lbm_src_t *src);
+LBMExpDLL int lbm_ssrc_ume_deregister(lbm_ssrc_t *ssrc);
+LBMExpDLL int lbm_rcv_ume_deregister(lbm_rcv_t *rcv);
+LBMExpDLL int lbm_wrcv_ume_deregister(lbm_wildcard_rcv_t *wrcv);
+LBMExpDLL int lbm_src_get_inflight(lbm_src_t *src, int type, int *inflight, lbm_flight_size_set_inflight_cb_proc proc,
+                                   void *clientd);
+LBMExpDLL int lbm_src_get_inflight_ex(lbm_src_t *src, int type, lbm_flight_size_inflight_t *inflight,
+                                      lbm_flight_size_set_inflight_ex_cb_proc proc, void *clientd);
+LBMExpDLL int lbm_ssrc_get_inflight(lbm_ssrc_t *ssrc, int type, int *inflight,
+                                    lbm_flight_size_set_inflight_cb_proc proc, void *clientd);
+LBMExpDLL int lbm_ssrc_get_inflight_ex(lbm_ssrc_t *ssrc, int type, lbm_flight_size_inflight_t *inflight,
+                                       lbm_flight_size_set_inflight_ex_cb_proc proc, void *clientd);
+LBMExpDLL int lbm_ume_src_msg_stable(lbm_src_t *src, lbm_uint32_t sqn);
+LBMExpDLL lbm_ume_rcv_ack_t *lbm_msg_extract_ume_ack(lbm_msg_t *msg);
+LBMExpDLL int lbm_ume_ack_delete(lbm_ume_rcv_ack_t *ack);
+LBMExpDLL int lbm_ume_ack_send_explicit_ack(lbm_ume_rcv_ack_t *ack, lbm_uint_t sqn);
+LBMExpDLL int lbm_ume_ack_mark_not_outstanding(lbm_ume_rcv_ack_t *ack, lbm_uint_t sqn);
+LBMExpDLL int lbm_is_ume_capable(void);
+LBMExpDLL int lbm_send_response(lbm_response_t *resp, const char *data, size_t len, int flags);
+LBMExpDLL int lbm_response_delete(lbm_response_t *resp);
+LBMExpDLL int lbm_serialized_response_delete(lbm_serialized_response_t *serialized_response);
+LBMExpDLL lbm_serialized_response_t *lbm_serialize_response(lbm_response_t *resp);
+LBMExpDLL lbm_response_t *lbm_deserialize_response(lbm_context_t *ctx,
+                                                   lbm_serialized_response_t *serialized_response);
+LBMExpDLL int lbm_send_request(lbm_request_t **reqp, lbm_src_t *src, const char *data, size_t len,
+                               lbm_request_cb_proc proc, void *clientd, lbm_event_queue_t *evq, int send_flags);
+LBMExpDLL int lbm_send_request_ex(lbm_request_t **reqp, lbm_src_t *src, const char *data, size_t len,
+                                  lbm_request_cb_proc proc, void *clientd, lbm_event_queue_t *evq, int send_flags,
+                                  lbm_src_send_ex_info_t *exinfo);
+LBMExpDLL int lbm_ssrc_send_request_ex(lbm_request_t **reqp, lbm_ssrc_t *ssrc, const char *usr_bufp, size_t len,
+                                       lbm_request_cb_proc proc, void *clientd, lbm_event_queue_t *evq,
+                                       int send_flags, lbm_ssrc_send_ex_info_t *exinfo);
+LBMExpDLL int lbm_request_delete(lbm_request_t *req);
+LBMExpDLL int lbm_request_delete_ex(lbm_request_t *req, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_wildcard_rcv_dump(lbm_wildcard_rcv_t *wrcv, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_wildcard_rcv_attr_dump(lbm_wildcard_rcv_attr_t *wattr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_wildcard_rcv_attr_option_size(void);
+LBMExpDLL int lbm_wildcard_rcv_attr_create(lbm_wildcard_rcv_attr_t **attr);
+LBMExpDLL int lbm_wildcard_rcv_attr_create_default(lbm_wildcard_rcv_attr_t **attr);
+LBMExpDLL int lbm_wildcard_rcv_attr_create_from_xml(lbm_wildcard_rcv_attr_t **attr, const char *context_name,
+                                                    const char *pattern, int pattern_type);
+LBMExpDLL int lbm_wildcard_rcv_attr_set_from_xml(lbm_wildcard_rcv_attr_t *attr, const char *context_name,
+                                                 const char *pattern, int pattern_type);
+LBMExpDLL int lbm_wildcard_rcv_attr_delete(lbm_wildcard_rcv_attr_t *attr);
+LBMExpDLL int lbm_wildcard_rcv_attr_dup(lbm_wildcard_rcv_attr_t **attr, const lbm_wildcard_rcv_attr_t *original);
+LBMExpDLL int lbm_wildcard_rcv_attr_setopt(lbm_wildcard_rcv_attr_t *attr, const char *optname, const void *optval,
+                                           size_t optlen);
+LBMExpDLL int lbm_wildcard_rcv_attr_str_setopt(lbm_wildcard_rcv_attr_t *attr, const char *optname,
+                                               const char *optval);
+LBMExpDLL int lbm_wildcard_rcv_attr_getopt(lbm_wildcard_rcv_attr_t *attr, const char *optname, void *optval,
+                                           size_t *optlen);
+LBMExpDLL int lbm_wildcard_rcv_attr_str_getopt(lbm_wildcard_rcv_attr_t *attr, const char *optname, char *optval,
+                                               size_t *optlen);
+LBMExpDLL int lbm_wildcard_rcv_setopt(lbm_wildcard_rcv_t *wrcv, const char *optname, const void *optval,
+                                      size_t optlen);
+LBMExpDLL int lbm_wildcard_rcv_str_setopt(lbm_wildcard_rcv_t *wrcv, const char *optname, const char *optval);
+LBMExpDLL int lbm_wildcard_rcv_getopt(lbm_wildcard_rcv_t *wrcv, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_wildcard_rcv_str_getopt(lbm_wildcard_rcv_t *wrcv, const char *optname, char *optval,
+                                          size_t *optlen);
+LBMExpDLL int lbm_hf_src_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_src_cb_proc proc,
+                                void *clientd, lbm_event_queue_t *evq);
+LBMExpDLL int lbm_hf_src_send(lbm_src_t *src, const char *msg, size_t len, lbm_uint_t sqn, int flags);
+LBMExpDLL int lbm_hf_src_send_ex(lbm_src_t *src, const char *msg, size_t len, lbm_uint_t sqn, int flags,
+                                 lbm_src_send_ex_info_t *exinfo);
+LBMExpDLL int lbm_hf_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, lbm_uint_t sqn, int flags);
+LBMExpDLL int lbm_hf_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, lbm_uint_t sqn, int flags,
+                                  lbm_src_send_ex_info_t *exinfo);
+LBMExpDLL int lbm_hf_src_send_rcv_reset(lbm_src_t *src, int flags, lbm_src_send_ex_info_t *exinfo);
+LBMExpDLL int lbm_hf_rcv_create(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                                void *clientd, lbm_event_queue_t *evq);
+LBMExpDLL int lbm_hf_rcv_delete(lbm_hf_rcv_t *hfrcv);
+LBMExpDLL int lbm_hf_rcv_delete_ex(lbm_hf_rcv_t *hfrcv, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL lbm_hf_rcv_t *lbm_hf_rcv_from_rcv(lbm_rcv_t *rcv);
+LBMExpDLL lbm_rcv_t *lbm_rcv_from_hf_rcv(lbm_hf_rcv_t *hfrcv);
+LBMExpDLL int lbm_hf_rcv_topic_dump(lbm_hf_rcv_t *hfrcv, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_hfx_dump(lbm_hfx_t *hfx, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_hfx_attr_dump(lbm_hfx_attr_t *attr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_hfx_attr_option_size(void);
+LBMExpDLL int lbm_hfx_attr_create(lbm_hfx_attr_t **attr);
+LBMExpDLL int lbm_hfx_attr_create_from_xml(lbm_hfx_attr_t **attr, const char *topicname);
+LBMExpDLL int lbm_hfx_attr_set_from_xml(lbm_hfx_attr_t *attr, const char *topicname);
+LBMExpDLL int lbm_hfx_attr_delete(lbm_hfx_attr_t *attr);
+LBMExpDLL int lbm_hfx_attr_setopt(lbm_hfx_attr_t *attr, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_hfx_attr_str_setopt(lbm_hfx_attr_t *attr, const char *optname, const char *optval);
+LBMExpDLL int lbm_hfx_attr_getopt(lbm_hfx_attr_t *attr, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_hfx_attr_str_getopt(lbm_hfx_attr_t *attr, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_hfx_setopt(lbm_hfx_t *hfx, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_hfx_str_setopt(lbm_hfx_t *hfx, const char *optname, const char *optval);
+LBMExpDLL int lbm_hfx_getopt(lbm_hfx_t *hfx, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_hfx_str_getopt(lbm_hfx_t *hfx, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_hfx_rcv_topic_dump(lbm_hfx_rcv_t *hfxrcv, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_hfx_create(lbm_hfx_t **hfxp, lbm_hfx_attr_t *cattr, const char *symbol, lbm_rcv_cb_proc proc,
+                             lbm_event_queue_t *evq);
+LBMExpDLL int lbm_hfx_delete(lbm_hfx_t *hfx);
+LBMExpDLL int lbm_hfx_delete_ex(lbm_hfx_t *hfx, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL int lbm_hfx_rcv_create(lbm_hfx_rcv_t **hfrcvp, lbm_hfx_t *hfx, lbm_context_t *ctx,
+                                 lbm_rcv_topic_attr_t *rattr, void *clientd);
+LBMExpDLL lbm_rcv_t *lbm_rcv_from_hfx_rcv(lbm_hfx_rcv_t *hfxrcv);
+LBMExpDLL int lbm_hfx_rcv_delete(lbm_hfx_rcv_t *hfrcv);
+LBMExpDLL int lbm_hfx_rcv_delete_ex(lbm_hfx_rcv_t *hfrcv, lbm_event_queue_cancel_cb_info_t *cbinfo);
+LBMExpDLL void lbm_debug_filename(const char *filename);
+LBMExpDLL void lbm_debug_mask(lbm_uint64_t mask);
+LBMExpDLL void lbm_debugfile_maxsize(lbm_uint64_t size);
+LBMExpDLL void lbm_debugfile_max_rollover(lbm_uint32_t size);
+LBMExpDLL void lbm_debug_noflush(int on);
+LBMExpDLL void lbm_log_debug(int on);
+LBMExpDLL int lbm_debug_dump(const char *filename, int append);
+LBMExpDLL void lbm_debug_ring_buffer(size_t maxsz);
+LBMExpDLL void lbm_debug_ring_buffer_walltime(int use);
+LBMExpDLL void lbm_set_uim_loss_rate(int rate);
+LBMExpDLL void lbm_set_lbtrm_loss_rate(int rate);
+LBMExpDLL void lbm_set_lbtrm_src_loss_rate(int rate);
+LBMExpDLL void lbm_set_lbtru_loss_rate(int rate);
+LBMExpDLL void lbm_set_lbtru_src_loss_rate(int rate);
+LBMExpDLL int lbm_transport_source_parse(const char *source, lbm_transport_source_info_t *info, size_t infosize);
+LBMExpDLL int lbm_transport_source_format(const lbm_transport_source_info_t *info, size_t infosize, char *source,
+                                          size_t *size);
+LBMExpDLL int lbm_apphdr_chain_create(lbm_apphdr_chain_t **chain);
+LBMExpDLL int lbm_apphdr_chain_delete(lbm_apphdr_chain_t *chain);
+LBMExpDLL int lbm_apphdr_chain_append_elem(lbm_apphdr_chain_t *chain, lbm_apphdr_chain_elem_t *elem);
+LBMExpDLL int lbm_apphdr_chain_iter_create(lbm_apphdr_chain_iter_t **chain_iter, lbm_apphdr_chain_t *chain);
+LBMExpDLL int lbm_apphdr_chain_iter_create_from_msg(lbm_apphdr_chain_iter_t **chain_iter, lbm_msg_t *msg);
+LBMExpDLL int lbm_apphdr_chain_iter_delete(lbm_apphdr_chain_iter_t *chain_iter);
+LBMExpDLL int lbm_apphdr_chain_iter_first(lbm_apphdr_chain_iter_t **chain_iter);
+LBMExpDLL int lbm_apphdr_chain_iter_done(lbm_apphdr_chain_iter_t **chain_iter);
+LBMExpDLL int lbm_apphdr_chain_iter_next(lbm_apphdr_chain_iter_t **chain_iter);
+LBMExpDLL lbm_apphdr_chain_elem_t *lbm_apphdr_chain_iter_current(lbm_apphdr_chain_iter_t **chain_iter);
+LBMExpDLL int lbm_msg_properties_create(lbm_msg_properties_t **properties);
+LBMExpDLL int lbm_msg_properties_delete(lbm_msg_properties_t *properties);
+LBMExpDLL int lbm_msg_properties_set(lbm_msg_properties_t *properties, const char *name, const void *value, int type,
+                                     size_t size);
+LBMExpDLL int lbm_msg_properties_clear(lbm_msg_properties_t *properties, const char *name);
+LBMExpDLL int lbm_msg_properties_get(lbm_msg_properties_t *properties, const char *name, void *value, int *type,
+                                     size_t *size);
+LBMExpDLL int lbm_msg_properties_iter_create(lbm_msg_properties_iter_t **iterp);
+LBMExpDLL int lbm_msg_properties_iter_delete(lbm_msg_properties_iter_t *iter);
+LBMExpDLL int lbm_msg_properties_iter_first(lbm_msg_properties_iter_t *iter, lbm_msg_properties_t *properties);
+LBMExpDLL int lbm_msg_properties_iter_next(lbm_msg_properties_iter_t *iter);
+LBMExpDLL int lbm_auth_set_credentials(lbm_context_t *ctx, const char *name, size_t name_len, const char *passwd,
+                                       size_t passwd_len, lbm_cred_callback_fn cbfn, void *clientd,
+                                       int auth_required);
+LBMExpDLL int lbm_authstorage_open_storage_xml(char *filename);
+LBMExpDLL void lbm_authstorage_close_storage_xml(void);
+LBMExpDLL int lbm_authstorage_checkpermission(char *username, char *command);
+LBMExpDLL int lbm_authstorage_addtpnam(const char *username, const char *pass, unsigned char flags);
+LBMExpDLL int lbm_authstorage_deltpnam(const char *username);
+LBMExpDLL int lbm_authstorage_user_add_role(const char *username, const char *role);
+LBMExpDLL int lbm_authstorage_user_del_role(const char *username, const char *role);
+LBMExpDLL int lbm_authstorage_load_roletable(void);
+LBMExpDLL int lbm_authstorage_unload_roletable(void);
+LBMExpDLL int lbm_authstorage_roletable_add_role_action(const char *rolename, const char *action);
+LBMExpDLL int lbm_authstorage_print_roletable(void);
+LBMExpDLL int lbm_xsp_dump(lbm_xsp_t *xsp, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_xsp_attr_dump(lbm_xsp_attr_t *attr, int *size, lbm_config_option_t *opts);
+LBMExpDLL int lbm_xsp_attr_option_size(void);
+LBMExpDLL int lbm_xsp_attr_create(lbm_xsp_attr_t **attr);
+LBMExpDLL int lbm_xsp_attr_delete(lbm_xsp_attr_t *attr);
+LBMExpDLL int lbm_xsp_attr_setopt(lbm_xsp_attr_t *attr, const char *optname, const void *optval, size_t optlen);
+LBMExpDLL int lbm_xsp_attr_str_setopt(lbm_xsp_attr_t *attr, const char *optname, const char *optval);
+LBMExpDLL int lbm_xsp_attr_getopt(lbm_xsp_attr_t *attr, const char *optname, void *optval, size_t *optlen);
+LBMExpDLL int lbm_xsp_attr_str_getopt(lbm_xsp_attr_t *attr, const char *optname, char *optval, size_t *optlen);
+LBMExpDLL int lbm_xsp_create(lbm_xsp_t **xspp, lbm_context_t *ctx, lbm_context_attr_t *cattr, lbm_xsp_attr_t *attr);
+LBMExpDLL int lbm_xsp_delete(lbm_xsp_t *xsp);
+LBMExpDLL int lbm_xsp_process_events(lbm_xsp_t *xsp, lbm_ulong_t msec);
+LBMExpDLL int lbm_xsp_unblock(lbm_xsp_t *xsp);
+LBMExpDLL int lbm_xsp_register_fd(lbm_xsp_t *xsp, lbm_handle_t handle, lbm_fd_cb_proc proc, void *clientd,
+                                  lbm_event_queue_t *evq, lbm_ulong_t ev);
+LBMExpDLL int lbm_xsp_cancel_fd(lbm_xsp_t *xsp, lbm_handle_t handle, lbm_ulong_t ev);
+
+#ifndef LBM_INTERNAL_USE_ONLY
+#define lbm_rcv_retrieve_all_transport_stats(r, n, s) \
+    lbm_rcv_retrieve_all_transport_stats_ex((r), (n), sizeof(lbm_rcv_transport_stats_t), (s))
+#define lbm_context_retrieve_rcv_transport_stats(c, n, s) \
+    lbm_context_retrieve_rcv_transport_stats_ex((c), (n), sizeof(lbm_rcv_transport_stats_t), (s))
+#define lbm_context_retrieve_src_transport_stats(c, n, s) \
+    lbm_context_retrieve_src_transport_stats_ex((c), (n), sizeof(lbm_src_transport_stats_t), (s))
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

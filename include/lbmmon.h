@@ -1,0 +1,417 @@
+/** libum public header lbmmon.h */
+#ifndef LBM_LBMMON_H_INCLUDED
+#define LBM_LBMMON_H_INCLUDED
+
+#include <stdlib.h>
+#include <time.h>
+#include "lbm/lbm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef LBMMON_PROTOBUF_TYPES_DECLARED
+#define LBMMON_PROTOBUF_TYPES_DECLARED
+typedef struct Lbmmon__UMPMonMsg Lbmmon__UMPMonMsg;
+typedef struct Lbmmon__DROMonMsg Lbmmon__DROMonMsg;
+#endif
+
+#define LBMMON_ERROR_BASE 4096
+#define LBMMON_EINVAL 4097
+#define LBMMON_ENOMEM 4098
+#define LBMMON_EMODFAIL 4099
+#define LBMMON_ELBMFAIL 4100
+#define LBMMON_EAGAIN 4101
+#define LBMMON_EALREADY 4102
+#define LBMMON_EOP 4103
+#define LBMMON_PACKET_SIGNATURE 0x1b33041b
+#define LBMMON_PACKET_TYPE_SOURCE 0
+#define LBMMON_PACKET_TYPE_RECEIVER 1
+#define LBMMON_PACKET_TYPE_EVENT_QUEUE 2
+#define LBMMON_PACKET_TYPE_CONTEXT 3
+#define LBMMON_PACKET_TYPE_RECEIVER_TOPIC 4
+#define LBMMON_PACKET_TYPE_WILDCARD_RECEIVER 5
+#define LBMMON_PACKET_TYPE_UMESTORE 6
+#define LBMMON_PACKET_TYPE_GATEWAY 7
+#define LBMMON_PACKET_TYPE_UMDS 8
+#define LBMMON_PACKET_TYPE_CONTROL_MESSAGE 9
+#define LBMMON_PACKET_TYPE_SRS 10
+#define LBMMON_SERIALIZE_PACK_MESSAGE 0
+#define LBMMON_SERIALIZE_CALC_SIZE_ONLY 1
+#define LBMMON_ATTR_BLOCK_MAGIC 0xABCD
+#define LBMMON_ATTR_BLOCK_FORMAT_TABLE 0
+#define LBMMON_ATTR_BLOCK_FORMAT_PB 1
+#define LBMMON_ATTR_SENDER_IPV4 0
+#define LBMMON_ATTR_TIMESTAMP 1
+#define LBMMON_ATTR_APPSOURCEID 2
+#define LBMMON_ATTR_FORMAT_MODULEID 3
+#define LBMMON_ATTR_OBJECTID 4
+#define LBMMON_ATTR_CONTEXTID 4
+#define LBMMON_ATTR_PROCESSID 5
+#define LBMMON_ATTR_SOURCE 6
+#define LBMMON_ATTR_CTXINST 7
+#define LBMMON_ATTR_DOMAINID 8
+#define LBMMON_ATTR_SOURCE_NORMAL 0
+#define LBMMON_ATTR_SOURCE_IM 1
+#define LBMMON_FORMAT_CSV_MODULE_ID 1
+#define LBMMON_FORMAT_PB_MODULE_ID 2
+#define LBMMON_FORMAT_ATTRIBUTES_PB 1
+#define LBMMON_FORMAT_ATTRIBUTES_TABLE 2
+#define MAKE_MODULE_VERSION(format,version) ((unsigned short)((((unsigned char)(format)) << 8) | ((unsigned char)(version))))
+#define MODULE_ID(id) ((unsigned char)(((id) & 0xff00) >> 8))
+#define MODULE_VERSION(id) ((unsigned char)((id) & 0xff))
+#define LBMMON_FORMAT_PASSTHROUGH_OFF 0
+#define LBMMON_FORMAT_PASSTHROUGH_ON 1
+#define LBMMON_FORMAT_PASSTHROUGH_CONVERT 2
+#define LBMMON_FORMAT_FILTER_OFF 0
+#define LBMMON_FORMAT_FILTER_ON 1
+#define LBMMON_FORMAT_FILTER_EQ 2
+#define LBMMON_FORMAT_FILTER_NE 3
+#define LBMMON_FORMAT_FILTER_LT 4
+#define LBMMON_FORMAT_FILTER_GT 5
+#define LBMMON_FORMAT_SELECT_EQ 6
+#define LBMMON_FORMAT_SELECT_NE 7
+#define LBMMON_FORMAT_SELECT_LT 8
+#define LBMMON_FORMAT_SELECT_GT 9
+#define LBMMON_FORMAT_SELECT_MATCH 10
+#define LBMMON_FORMAT_SELECT_MATCH_REGX 11
+#define LBMMON_FORMAT_DESERIALIZE_OK 0
+#define LBMMON_FORMAT_DESERIALIZE_PASSTHROUGH 1
+#define LBMMON_FORMAT_DESERIALIZE_CONVERT_PASSTHROUGH 2
+#define LBMMON_FORMAT_DESERIALIZE_FAILURE (-1)
+#define LBMMON_FORMAT_DESERIALIZE_TOO_SMALL (-2)
+#define LBMMON_RCTL_RECEIVER_CALLBACK 0
+#define LBMMON_RCTL_SOURCE_CALLBACK 1
+#define LBMMON_RCTL_EVENT_QUEUE_CALLBACK 2
+#define LBMMON_RCTL_CONTEXT_CALLBACK 3
+#define LBMMON_RCTL_RECEIVER_TOPIC_CALLBACK 4
+#define LBMMON_RCTL_WILDCARD_RECEIVER_CALLBACK 5
+#define LBMMON_RCTL_UMESTORE_CALLBACK 6
+#define LBMMON_RCTL_GATEWAY_CALLBACK 7
+#define LBMMON_RCTL_PASSTHROUGH_CALLBACK 8
+
+typedef struct lbmmon_sctl_t_stct lbmmon_sctl_t;
+typedef struct lbmmon_rctl_attr_t_stct lbmmon_rctl_attr_t;
+typedef struct lbmmon_rctl_t_stct lbmmon_rctl_t;
+
+typedef struct lbmmon_packet_hdr_t_stct lbmmon_packet_hdr_t;
+typedef struct lbmmon_packet_attributes_t_stct lbmmon_packet_attributes_t;
+typedef struct lbmmon_attr_block_t_stct lbmmon_attr_block_t;
+typedef struct lbmmon_attr_entry_t_stct lbmmon_attr_entry_t;
+typedef struct lbmmon_format_func_t_stct lbmmon_format_func_t;
+typedef struct lbmmon_rcv_statistics_func_t_stct lbmmon_rcv_statistics_func_t;
+typedef struct lbmmon_src_statistics_func_t_stct lbmmon_src_statistics_func_t;
+typedef struct lbmmon_evq_statistics_func_t_stct lbmmon_evq_statistics_func_t;
+typedef struct lbmmon_ctx_statistics_func_t_stct lbmmon_ctx_statistics_func_t;
+typedef struct lbmmon_rcv_topic_statistics_func_t_stct lbmmon_rcv_topic_statistics_func_t;
+typedef struct lbmmon_wildcard_rcv_statistics_func_t_stct lbmmon_wildcard_rcv_statistics_func_t;
+typedef struct lbmmon_umestore_statistics_func_t_stct lbmmon_umestore_statistics_func_t;
+typedef struct lbmmon_gateway_statistics_func_t_stct lbmmon_gateway_statistics_func_t;
+typedef struct lbmmon_passthrough_statistics_func_t_stct lbmmon_passthrough_statistics_func_t;
+typedef struct lbmmon_transport_func_t_stct lbmmon_transport_func_t;
+
+struct lbmmon_packet_hdr_t_stct {
+    lbm_uint_t mSignature;
+    lbm_ushort_t mType;
+    lbm_ushort_t mAttributeBlockLength;
+    lbm_ushort_t mDataLength;
+    lbm_ushort_t mFiller;
+};
+
+struct lbmmon_packet_attributes_t_stct {
+    lbm_ushort_t mPacketAttributesMagic;
+    uint64_t mFlags;
+    lbm_uint_t mAddress;
+    time_t mTimestamp;
+    lbm_ushort_t mModuleID;
+    lbm_ushort_t mSourceFlag;
+    char mApplicationSourceID[256];
+    lbm_uint64_t mObjectID;
+    lbm_uint64_t mProcessID;
+    unsigned char mContextInstance[8];
+    lbm_uint32_t mDomainID;
+};
+
+struct lbmmon_attr_block_t_stct {
+    lbm_ushort_t mEntryCount;
+    lbm_ushort_t mEntryLength;
+};
+
+struct lbmmon_attr_entry_t_stct {
+    lbm_ushort_t mType;
+    lbm_ushort_t mLength;
+};
+
+typedef int (*lbmmon_format_init_t)(void **FormatClientData, const void *FormatOptions);
+
+typedef int (*lbmmon_format_apply_options_t)(void *FormatClientData, const void *FormatOptions);
+
+typedef int (*lbmmon_rcv_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_rcv_transport_stats_t *Statistics, void *FormatClientData);
+
+typedef int (*lbmmon_src_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_src_transport_stats_t *Statistics, void *FormatClientData);
+
+typedef int (*lbmmon_rcv_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_rcv_transport_stats_t *Statistics, const char *Source,
+                                               size_t Length, unsigned short ModuleID, void *FormatClientData);
+
+typedef int (*lbmmon_src_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_src_transport_stats_t *Statistics, const char *Source,
+                                               size_t Length, unsigned short ModuleID, void *FormatClientData);
+
+typedef int (*lbmmon_format_finish_t)(void *FormatClientData);
+
+typedef const char *(*lbmmon_format_errmsg_t)(void);
+
+typedef int (*lbmmon_evq_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_event_queue_stats_t *Statistics, void *FormatClientData);
+
+typedef int (*lbmmon_evq_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_event_queue_stats_t *Statistics, const char *Source, size_t Length,
+                                               unsigned short ModuleID, void *FormatClientData);
+
+typedef int (*lbmmon_ctx_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_context_stats_t *Statistics, void *FormatClientData);
+
+typedef int (*lbmmon_ctx_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_context_stats_t *Statistics, const char *Source, size_t Length,
+                                               unsigned short ModuleID, void *FormatClientData);
+
+typedef int (*lbmmon_rcv_topic_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                   const lbmmon_packet_attributes_t *Attributes, const char *Topic,
+                                                   lbm_ulong_t SourceCount, const lbm_rcv_topic_stats_t *Sources,
+                                                   void *FormatClientData);
+
+typedef int (*lbmmon_rcv_topic_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes, size_t *Count,
+                                                     lbm_rcv_topic_stats_t *Statistics, const char *Source,
+                                                     size_t Length, unsigned short ModuleID, void *FormatClientData);
+
+typedef int (*lbmmon_wildcard_rcv_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                      const lbmmon_packet_attributes_t *Attributes,
+                                                      const lbm_wildcard_rcv_stats_t *Statistics,
+                                                      void *FormatClientData);
+
+typedef int (*lbmmon_wildcard_rcv_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                                        lbm_wildcard_rcv_stats_t *Statistics, const char *Source,
+                                                        size_t Length, unsigned short ModuleID,
+                                                        void *FormatClientData);
+
+typedef int (*lbmmon_umestore_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                  const lbmmon_packet_attributes_t *Attributes,
+                                                  Lbmmon__UMPMonMsg *StoreMsg, int Action, void *FormatClientData);
+
+typedef int (*lbmmon_umestore_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                                    Lbmmon__UMPMonMsg **StoreMsg, const char *Source, size_t Length,
+                                                    unsigned short ModuleID, void *FormatClientData);
+
+typedef char *(*lbmmon_umestore_filter_options_t)(const char *FormatOptions);
+
+typedef int (*lbmmon_umestore_free_unpacked_t)(Lbmmon__UMPMonMsg *StoreMsg);
+
+typedef int (*lbmmon_gateway_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                 const lbmmon_packet_attributes_t *Attributes,
+                                                 Lbmmon__DROMonMsg *GatewayMsg, void *FormatClientData);
+
+typedef int (*lbmmon_gateway_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
+                                                   Lbmmon__DROMonMsg **GatewayMsg, const char *Source, size_t Length,
+                                                   unsigned short ModuleID, void *FormatClientData);
+
+typedef int (*lbmmon_gateway_free_unpacked_t)(Lbmmon__DROMonMsg *GatewayMsg);
+
+struct lbmmon_format_func_t_stct {
+    lbmmon_format_init_t mInit;
+    lbmmon_format_apply_options_t mApplyOptions;
+    lbmmon_rcv_format_serialize_t mRcvSerialize;
+    lbmmon_src_format_serialize_t mSrcSerialize;
+    lbmmon_rcv_format_deserialize_t mRcvDeserialize;
+    lbmmon_src_format_deserialize_t mSrcDeserialize;
+    lbmmon_format_finish_t mFinish;
+    lbmmon_format_errmsg_t mErrorMessage;
+    lbmmon_evq_format_serialize_t mEvqSerialize;
+    lbmmon_evq_format_deserialize_t mEvqDeserialize;
+    lbmmon_ctx_format_serialize_t mCtxSerialize;
+    lbmmon_ctx_format_deserialize_t mCtxDeserialize;
+    lbmmon_rcv_topic_format_serialize_t mRcvTopicSerialize;
+    lbmmon_rcv_topic_format_deserialize_t mRcvTopicDeserialize;
+    lbmmon_wildcard_rcv_format_serialize_t mWildcardRcvSerialize;
+    lbmmon_wildcard_rcv_format_deserialize_t mWildcardRcvDeserialize;
+    lbmmon_umestore_format_serialize_t mStoreSerialize;
+    lbmmon_umestore_format_deserialize_t mStoreDeserialize;
+    lbmmon_umestore_filter_options_t mStoreFilterOptions;
+    lbmmon_umestore_free_unpacked_t mStoreFreeUnpacked;
+    lbmmon_gateway_format_serialize_t mGatewaySerialize;
+    lbmmon_gateway_format_deserialize_t mGatewayDeserialize;
+    lbmmon_gateway_free_unpacked_t mGatewayFreeUnpacked;
+};
+
+typedef void (*lbmmon_rcv_statistics_cb)(const void *AttributeBlock, const lbm_rcv_transport_stats_t *Statistics,
+                                         void *ClientData);
+
+struct lbmmon_rcv_statistics_func_t_stct {
+    lbmmon_rcv_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_src_statistics_cb)(const void *AttributeBlock, const lbm_src_transport_stats_t *Statistics,
+                                         void *ClientData);
+
+struct lbmmon_src_statistics_func_t_stct {
+    lbmmon_src_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_evq_statistics_cb)(const void *AttributeBlock, const lbm_event_queue_stats_t *Statistics,
+                                         void *ClientData);
+
+struct lbmmon_evq_statistics_func_t_stct {
+    lbmmon_evq_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_ctx_statistics_cb)(const void *AttributeBlock, const lbm_context_stats_t *Statistics,
+                                         void *ClientData);
+
+struct lbmmon_ctx_statistics_func_t_stct {
+    lbmmon_ctx_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_rcv_topic_statistics_cb)(const void *AttributeBlock, const lbm_rcv_topic_stats_t *Statistics,
+                                               void *ClientData);
+
+struct lbmmon_rcv_topic_statistics_func_t_stct {
+    lbmmon_rcv_topic_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_wildcard_rcv_statistics_cb)(const void *AttributeBlock,
+                                                  const lbm_wildcard_rcv_stats_t *Statistics, void *ClientData);
+
+struct lbmmon_wildcard_rcv_statistics_func_t_stct {
+    lbmmon_wildcard_rcv_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_umestore_statistics_cb)(const void *AttributeBlock, const Lbmmon__UMPMonMsg *StoreMsg,
+                                              void *ClientData);
+
+struct lbmmon_umestore_statistics_func_t_stct {
+    lbmmon_umestore_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_gateway_statistics_cb)(const void *AttributeBlock, const Lbmmon__DROMonMsg *GatewayMsg,
+                                             void *ClientData);
+
+struct lbmmon_gateway_statistics_func_t_stct {
+    lbmmon_gateway_statistics_cb cbfunc;
+};
+
+typedef void (*lbmmon_passthrough_statistics_cb)(const lbmmon_packet_hdr_t *PacketHeader,
+                                                 lbmmon_packet_attributes_t *Attributes, void *AttributeBlock,
+                                                 void *Statistics, size_t Length, void *ClientData);
+
+struct lbmmon_passthrough_statistics_func_t_stct {
+    lbmmon_passthrough_statistics_cb cbfunc;
+};
+
+typedef int (*lbmmon_transport_initsrc_t)(void **TransportClientData, const void *TransportOptions);
+
+typedef int (*lbmmon_transport_initrcv_t)(void **TransportClientData, const void *TransportOptions);
+
+typedef int (*lbmmon_transport_send_t)(const char *Data, size_t Length, void *TransportClientData);
+
+typedef int (*lbmmon_transport_receive_t)(char *Data, size_t *Length, unsigned int TimeoutMS,
+                                          void *TransportClientData);
+
+typedef int (*lbmmon_transport_finishsrc_t)(void *TransportClientData);
+
+typedef int (*lbmmon_transport_finishrcv_t)(void *TransportClientData);
+
+typedef const char *(*lbmmon_transport_errmsg_t)(void);
+
+typedef const char *(*lbmmon_transport_ctrlmsgtarget_t)(void);
+
+typedef int (*lbmmon_transport_ctrlmsg_receive_t)(char *Data, size_t *Length, void *TransportClientData);
+
+typedef int (*lbmmon_transport_ctrlmsg_response_t)(const char *Data, size_t Length, void *TransportClientData);
+
+typedef int (*lbmmon_transport_allow_debug_t)(void *TransportClientData);
+
+struct lbmmon_transport_func_t_stct {
+    lbmmon_transport_initsrc_t mInitSource;
+    lbmmon_transport_initrcv_t mInitReceiver;
+    lbmmon_transport_send_t mSend;
+    lbmmon_transport_receive_t mReceive;
+    lbmmon_transport_finishsrc_t mFinishSource;
+    lbmmon_transport_finishrcv_t mFinishReceiver;
+    lbmmon_transport_errmsg_t mErrorMessage;
+    lbmmon_transport_ctrlmsgtarget_t mControlMessageTarget;
+    lbmmon_transport_ctrlmsg_receive_t mControlMessageReceive;
+    lbmmon_transport_ctrlmsg_response_t mControlMessageResponse;
+    lbmmon_transport_allow_debug_t mAllowDebug;
+};
+
+LBMExpDLL int lbmmon_attributes_deserialize(lbmmon_packet_attributes_t *Attributes, char *Source, size_t Length);
+LBMExpDLL int lbmmon_sctl_create(lbmmon_sctl_t **Control, const lbmmon_format_func_t *Format,
+                                 const void *FormatOptions, const lbmmon_transport_func_t *Transport,
+                                 const void *TransportOptions);
+LBMExpDLL int lbmmon_rctl_attr_create(lbmmon_rctl_attr_t **Attributes);
+LBMExpDLL int lbmmon_rctl_attr_delete(lbmmon_rctl_attr_t *Attributes);
+LBMExpDLL int lbmmon_rctl_attr_setopt(lbmmon_rctl_attr_t *Attributes, int Option, void *Value, size_t Length);
+LBMExpDLL int lbmmon_rctl_attr_getopt(lbmmon_rctl_attr_t *Attributes, int Option, void *Value, size_t *Length);
+LBMExpDLL int lbmmon_rctl_create(lbmmon_rctl_t **Control, const lbmmon_format_func_t *Format,
+                                 const void *FormatOptions, const lbmmon_transport_func_t *Transport,
+                                 const void *TransportOptions, lbmmon_rctl_attr_t *Attributes, void *ClientData);
+LBMExpDLL int lbmmon_context_monitor(lbmmon_sctl_t *Control, lbm_context_t *Context, const char *ApplicationSourceID,
+                                     unsigned int Seconds);
+LBMExpDLL int lbmmon_context_unmonitor(lbmmon_sctl_t *Control, lbm_context_t *Context);
+LBMExpDLL int lbmmon_src_monitor(lbmmon_sctl_t *Control, lbm_src_t *Source, const char *ApplicationSourceID,
+                                 unsigned int Seconds);
+LBMExpDLL int lbmmon_ssrc_monitor(lbmmon_sctl_t *Control, lbm_ssrc_t *SmartSource, const char *ApplicationSourceID,
+                                  unsigned int Seconds);
+LBMExpDLL int lbmmon_src_unmonitor(lbmmon_sctl_t *Control, lbm_src_t *Source);
+LBMExpDLL int lbmmon_ssrc_unmonitor(lbmmon_sctl_t *Control, lbm_ssrc_t *SmartSource);
+LBMExpDLL int lbmmon_rcv_monitor(lbmmon_sctl_t *Control, lbm_rcv_t *Receiver, const char *ApplicationSourceID,
+                                 unsigned int Seconds);
+LBMExpDLL int lbmmon_rcv_unmonitor(lbmmon_sctl_t *Control, lbm_rcv_t *Receiver);
+LBMExpDLL int lbmmon_evq_monitor(lbmmon_sctl_t *Control, lbm_event_queue_t *EventQueue,
+                                 const char *ApplicationSourceID, unsigned int Seconds);
+LBMExpDLL int lbmmon_evq_unmonitor(lbmmon_sctl_t *Control, lbm_event_queue_t *EventQueue);
+LBMExpDLL int lbmmon_sctl_destroy(lbmmon_sctl_t *Control);
+LBMExpDLL int lbmmon_rctl_destroy(lbmmon_rctl_t *Control);
+LBMExpDLL int lbmmon_sctl_sample(lbmmon_sctl_t *Control);
+LBMExpDLL int lbmmon_sctl_sample_ex(lbmmon_sctl_t *Control, const char *ApplicationSourceID);
+LBMExpDLL int lbmmon_attr_get_ipv4sender(const void *AttributeBlock, lbm_uint_t *Address);
+LBMExpDLL int lbmmon_attr_get_timestamp(const void *AttributeBlock, time_t *Timestamp);
+LBMExpDLL int lbmmon_attr_get_appsourceid(const void *AttributeBlock, char *ApplicationSourceID, size_t Length);
+LBMExpDLL int lbmmon_attr_get_objectid(const void *AttributeBlock, lbm_ulong_t *ObjectID);
+LBMExpDLL int lbmmon_attr_get_contextid(const void *AttributeBlock, lbm_ulong_t *ContextID);
+LBMExpDLL int lbmmon_attr_get_processid(const void *AttributeBlock, lbm_ulong_t *ProcessID);
+LBMExpDLL int lbmmon_attr_get_source(const void *AttributeBlock, lbm_ulong_t *Source);
+LBMExpDLL int lbmmon_attr_get_ctxinst(const void *AttributeBlock, lbm_uint8_t *ContextInstance, size_t Length);
+LBMExpDLL int lbmmon_attr_get_domainid(const void *AttributeBlock, lbm_uint32_t *DomainID);
+LBMExpDLL int lbmmon_errnum(void);
+LBMExpDLL const char *lbmmon_errmsg(void);
+LBMExpDLL const char *lbmmon_next_key_value_pair(const char *String, char *Key, size_t KeySize, char *Value,
+                                                 size_t ValueSize);
+LBMExpDLL int lbmmon_control_serialize(char *Destination, size_t *Size, int Command, char *Data, int NodeType,
+                                       char *ApplicationSourceID);
+LBMExpDLL const char *lbmmon_control_valid_commands(void);
+LBMExpDLL const char *lbmmon_control_valid_node_types(void);
+LBMExpDLL int lbmmon_control_index_for_command(char *Command);
+LBMExpDLL int lbmmon_control_index_for_node_type(char *NodeType);
+LBMExpDLL int lbmmon_control_load_data_from_filename(char *Filename, char **Data);
+LBMExpDLL int lbmmon_control_dump_default_filter_options(void);
+LBMExpDLL const char *lbmmon_control_errmsg(void);
+LBMExpDLL void lbmmon_add_header(char *Packet, const char *Data, size_t Length, int PacketType);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "lbm/lbmmonfmtcsv.h"
+#include "lbm/lbmmonfmtpb.h"
+#include "lbm/lbmmontrlbm.h"
+#include "lbm/lbmmontrudp.h"
+#include "lbm/lbmmontrlbmsnmp.h"
+
+#endif

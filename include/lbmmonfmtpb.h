@@ -1,0 +1,81 @@
+/** libum public header lbmmonfmtpb.h */
+#ifndef LBM_LBMMONFMTPB_H_INCLUDED
+#define LBM_LBMMONFMTPB_H_INCLUDED
+
+#include <stdlib.h>
+#include "lbm/lbmmon.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LBMMON_FORMAT_PB_VERSION_1 1
+#define LBMMON_FORMAT_PB_VERSION_CURRENT 1
+
+LBMExpDLL const lbmmon_format_func_t *lbmmon_format_pb_module(void);
+LBMExpDLL int lbmmon_format_pb_init(void **FormatClientData, const void *FormatOptions);
+LBMExpDLL int lbmmon_format_pb_apply_format_options(void *FormatClientData, const void *FormatOptions);
+LBMExpDLL int lbmmon_format_pb_default_filter_options(void *FormatClientData, char *FormatOptions, size_t Size);
+LBMExpDLL int lbmmon_format_pb_default_store_filter_options(char *FormatOptions, size_t Size);
+LBMExpDLL int lbmmon_rcv_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_rcv_transport_stats_t *Statistics, void *FormatClientData);
+LBMExpDLL int lbmmon_src_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_src_transport_stats_t *Statistics, void *FormatClientData);
+LBMExpDLL int lbmmon_evq_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_event_queue_stats_t *Statistics, void *FormatClientData);
+LBMExpDLL int lbmmon_ctx_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                             const lbmmon_packet_attributes_t *Attributes,
+                                             const lbm_context_stats_t *Statistics, void *FormatClientData);
+LBMExpDLL int lbmmon_rcv_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_rcv_transport_stats_t *Statistics, const char *Source,
+                                               size_t Length, unsigned short ModuleID, void *FormatClientData);
+LBMExpDLL int lbmmon_src_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_src_transport_stats_t *Statistics, const char *Source,
+                                               size_t Length, unsigned short ModuleID, void *FormatClientData);
+LBMExpDLL int lbmmon_evq_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_event_queue_stats_t *Statistics, const char *Source, size_t Length,
+                                               unsigned short ModuleID, void *FormatClientData);
+LBMExpDLL int lbmmon_ctx_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
+                                               lbm_context_stats_t *Statistics, const char *Source, size_t Length,
+                                               unsigned short ModuleID, void *FormatClientData);
+LBMExpDLL int lbmmon_rcv_topic_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                   const lbmmon_packet_attributes_t *Attributes, const char *Topic,
+                                                   lbm_ulong_t SourceCount, const lbm_rcv_topic_stats_t *Sources,
+                                                   void *FormatClientData);
+LBMExpDLL int lbmmon_rcv_topic_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes, size_t *Count,
+                                                     lbm_rcv_topic_stats_t *Statistics, const char *Source,
+                                                     size_t Length, unsigned short ModuleID, void *FormatClientData);
+LBMExpDLL int lbmmon_wildcard_rcv_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                      const lbmmon_packet_attributes_t *Attributes,
+                                                      const lbm_wildcard_rcv_stats_t *Statistics,
+                                                      void *FormatClientData);
+LBMExpDLL int lbmmon_wildcard_rcv_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
+                                                        lbm_wildcard_rcv_stats_t *Statistics, const char *Source,
+                                                        size_t Length, unsigned short ModuleID,
+                                                        void *FormatClientData);
+LBMExpDLL int lbmmon_store_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                               const lbmmon_packet_attributes_t *Attributes,
+                                               Lbmmon__UMPMonMsg *StoreMsg, int Action, void *FormatClientData);
+LBMExpDLL int lbmmon_store_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes, Lbmmon__UMPMonMsg **StoreMsg,
+                                                 const char *Source, size_t Length, unsigned short ModuleID,
+                                                 void *FormatClientData);
+LBMExpDLL char *lbmmon_store_format_pb_filter_options(const char *FormatOptions);
+LBMExpDLL int lbmmon_store_free_unpacked(Lbmmon__UMPMonMsg *StoreMsg);
+LBMExpDLL int lbmmon_gateway_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
+                                                 const lbmmon_packet_attributes_t *Attributes,
+                                                 Lbmmon__DROMonMsg *GatewayMsg, void *FormatClientData);
+LBMExpDLL int lbmmon_gateway_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
+                                                   Lbmmon__DROMonMsg **GatewayMsg, const char *Source, size_t Length,
+                                                   unsigned short ModuleID, void *FormatClientData);
+LBMExpDLL int lbmmon_gateway_free_unpacked(Lbmmon__DROMonMsg *GatewayMsg);
+LBMExpDLL int lbmmon_format_pb_finish(void *FormatClientData);
+LBMExpDLL const char *lbmmon_format_pb_errmsg(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
