@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Installs what building, testing and the demo need, and only what is missing: Debian packages (as root or through
+# sudo) and a Python virtual environment in .venv. Safe to run again; says what it does.
+#
+#   tools/bootstrap.sh build     compilers and libraries
+#   tools/bootstrap.sh demo      build + the demo's Python packages
+#   tools/bootstrap.sh test      everything that `make test` uses (also the default)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+purpose=${1:-test}
+
+say() { printf '%s\n' "-- $*"; }
+
+build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev)
+demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2)
+test_packages=("${demo_packages[@]}" clang clang-format llvm libxml2-utils nftables tshark tcpdump libzmq3-dev)
+
+# clang names its sanitizer and fuzzer runtime by version; ask the distribution which one goes with `clang`.
+clang_runtime() {
+    local version
+    version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -1)
+    if [ -n "$version" ]; then
+        printf 'libclang-rt-%s-dev\n' "$version"
+    fi
+}
+
+is_installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        return 1
+    fi
+}
+
+install_packages() {
+    local missing=() package
+    for package in "$@"; do
+        is_installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "installing Debian packages: ${missing[*]}"
+    # dumpcap's question about non-root capture must not stop an unattended installation.
+    echo 'wireshark-common wireshark-common/install-setuid boolean false' | as_root debconf-set-selections || true
+    if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; then
+        say "cannot install as $(id -un): as root, run: apt-get install ${missing[*]}"
+        exit 1
+    fi
+}
+
+system_packages() {
+    if ! command -v apt-get >/dev/null; then
+        say "no apt-get here: make sure that the equivalents of these are installed: $*"
+        return 0
+    fi
+    local package needed=0
+    for package in "$@"; do
+        is_installed "$package" || needed=1
+    done
+    if [ $needed = 1 ]; then
+        say "refreshing the package lists"
+        as_root apt-get update -q >/dev/null || say "package lists not refreshed; trying with the ones at hand"
+    fi
+    install_packages "$@"
+    if [ "$purpose" = test ]; then
+        local runtime
+        runtime=$(clang_runtime)
+        [ -z "$runtime" ] || install_packages "$runtime"
+    fi
+}
+
+python_packages() {
+    local requirements=$1 stamp
+    if [ ! -x .venv/bin/python ]; then
+        say "creating the virtual environment .venv"
+        python3 -m venv .venv
+    fi
+    stamp=.venv/.installed-$(basename "$requirements")
+    if ! cmp -s "$requirements" "$stamp"; then
+        say "installing Python packages of $requirements into .venv"
+        .venv/bin/python -m pip install -q --disable-pip-version-check -r "$requirements"
+        cp "$requirements" "$stamp"
+    fi
+}
+
+case "$purpose" in
+    build) system_packages "${build_packages[@]}" ;;
+    demo)
+        system_packages "${demo_packages[@]}"
+        python_packages tools/requirements-demo.txt
+        ;;
+    test)
+        system_packages "${test_packages[@]}"
+        python_packages tools/requirements-demo.txt
+        python_packages tools/requirements-test.txt
+        ;;
+    *)
+        echo "usage: tools/bootstrap.sh [build|demo|test]" >&2
+        exit 2
+        ;;
+esac

@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""Runs every check of the project and adds up the results.
+
+Stages run in the order of STAGES; each prints its time and what failed. The last line of the whole run is
+"N passed, M failed, K skipped", summed over all runners, and the exit status is 1 when anything failed.
+
+    tools/run_tests.py                  everything (what `make test` and the CI machine run)
+    tools/run_tests.py --stage c        one stage (may be given several times)
+    tools/run_tests.py --soak           the long runs: full counts, a million inputs for each fuzz target
+
+UM_FUZZ_SECONDS (60) is the time given to each fuzz target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
+CORES = os.cpu_count() or 1
+C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
+THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create)\b")
+SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
+C_FOLDERS = ("csrc", "include", "examples/c", "tests/c", "tests/sim", "tests/fuzz", "benchmarks")
+
+
+@dataclass
+class Tally:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.complaints += other.complaints
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+@dataclass
+class Outcome:
+    code: int
+    output: str
+
+
+@dataclass
+class Settings:
+    soak: bool
+    fuzz_seconds: int
+
+
+def run(command: Sequence[str], seconds: float | None = None, env: dict[str, str] | None = None) -> Outcome:
+    """Run to the end or the hang limit; output and errors together. Leaves no process of its group behind."""
+    merged = {**os.environ, **(env or {})}
+    process = subprocess.Popen(
+        list(command),
+        cwd=ROOT,
+        env=merged,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=seconds)
+        return Outcome(process.returncode, output)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return Outcome(-signal.SIGKILL, f"{output}\nstopped after {seconds:.0f} seconds: it hangs\n")
+
+
+def one_check(name: str, command: Sequence[str], env: dict[str, str] | None = None) -> Tally:
+    """A runner that only says yes or no counts as one test."""
+    outcome = run(command, env=env)
+    if outcome.code == 0:
+        return Tally(passed=1)
+    return Tally(failed=1, complaints=[f"{name}: exit {outcome.code}\n{outcome.output}"])
+
+
+def skip(reason: str) -> Tally:
+    print(f"   skipped: {reason}", flush=True)
+    return Tally(skipped=1)
+
+
+# ---- building ----------------------------------------------------------------------------------------------------
+
+
+def configure_and_build(folder: str, options: Sequence[str], targets: Sequence[str] = ()) -> Tally:
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    for command in (
+        ["cmake", "-S", ".", "-B", folder, *generator, *options],
+        ["cmake", "--build", folder, "-j", str(CORES), *(["--target", *targets] if targets else [])],
+    ):
+        outcome = run(command)
+        if outcome.code != 0:
+            return Tally(failed=1, complaints=[f"build {folder}: {' '.join(command)}\n{outcome.output[-6000:]}"])
+    return Tally(passed=1)
+
+
+def run_c_test(program: Path, env: dict[str, str]) -> Tally:
+    outcome = run([PRIVATE_NET, str(program)], C_TEST_SECONDS, env)
+    counts = SUMMARY.search(outcome.output.strip().rsplit("\n", 1)[-1])
+    if counts is None:
+        return Tally(failed=1, complaints=[f"{program.name} ended without a summary, exit {outcome.code}\n{outcome.output}"])
+    tally = Tally(*(int(count) for count in counts.groups()))
+    if tally.failed == 0 and outcome.code != 0:
+        tally.failed = 1  # a sanitizer report at exit, a leak for example
+    if tally.failed:
+        tally.complaints.append(f"{program.name}: exit {outcome.code}\n{outcome.output}")
+    return tally
+
+
+def run_c_tests(folder: str, env: dict[str, str], only: Callable[[str], bool] = lambda name: True) -> Tally:
+    tests = [p for p in sorted((ROOT / folder / "tests").glob("*")) if p.is_file() and os.access(p, os.X_OK)]
+    tests = [p for p in tests if only(p.name)]
+    if not tests:
+        return Tally(failed=1, complaints=[f"{folder}/tests has no test program"])
+    total = Tally()
+    with ThreadPoolExecutor(CORES) as pool:
+        for tally in pool.map(lambda program: run_c_test(program, env), tests):
+            total.add(tally)
+    return total
+
+
+# ---- stages ------------------------------------------------------------------------------------------------------
+
+
+def stage_build(_: Settings) -> Tally:
+    total = configure_and_build("build", ["-DCMAKE_BUILD_TYPE=Release"])
+    if total.failed == 0:
+        total.add(one_check("binding", [sys.executable, "um_cffi/_build.py"], {"UM_BUILD_DIR": "build"}))
+    return total
+
+
+def stage_c(_: Settings) -> Tally:
+    return run_c_tests("build", {})
+
+
+def stage_asan(_: Settings) -> Tally:
+    total = configure_and_build(
+        "build-asan",
+        ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DUM_SANITIZE=address,undefined", "-DUM_BUILD_BENCHMARKS=OFF"],
+    )
+    if total.failed == 0:
+        total.add(run_c_tests("build-asan", {"UBSAN_OPTIONS": "print_stacktrace=1"}))
+    return total
+
+
+def is_threaded(name: str) -> bool:
+    sources = [*ROOT.glob(f"tests/c/{name}.c"), *ROOT.glob(f"tests/sim/{name}.c")]
+    return any(THREADED.search(source.read_text()) for source in sources)
+
+
+def stage_tsan(_: Settings) -> Tally:
+    total = configure_and_build(
+        "build-tsan",
+        [
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DUM_SANITIZE=thread",
+            "-DUM_BUILD_EXAMPLES=OFF",
+            "-DUM_BUILD_BENCHMARKS=OFF",
+        ],
+    )
+    if total.failed == 0:
+        total.add(run_c_tests("build-tsan", {"TSAN_OPTIONS": "halt_on_error=0 exitcode=66"}, is_threaded))
+    return total
+
+
+def run_fuzzer(program: Path, settings: Settings) -> Tally:
+    corpus = ROOT / "build-fuzz" / "corpus" / program.name
+    corpus.mkdir(parents=True, exist_ok=True)
+    seeds = ROOT / "tests" / "fuzz" / "corpus" / program.name
+    length = ["-runs=1000000"] if settings.soak else [f"-max_total_time={settings.fuzz_seconds}"]
+    limits = ["-rss_limit_mb=512", "-malloc_limit_mb=256", "-timeout=20", "-print_final_stats=1"]
+    artifacts = f"-artifact_prefix={corpus.parent}/{program.name}-finding-"
+    outcome = run([str(program), *length, *limits, artifacts, str(corpus), *([str(seeds)] if seeds.is_dir() else [])])
+    units = re.search(r"number_of_executed_units:\s*(\d+)", outcome.output)
+    print(f"   {program.name}: {units.group(1) if units else 0} inputs, exit {outcome.code}", flush=True)
+    if outcome.code == 0:
+        return Tally(passed=1)
+    return Tally(failed=1, complaints=[f"{program.name}: exit {outcome.code}\n{outcome.output[-8000:]}"])
+
+
+def stage_fuzz(settings: Settings) -> Tally:
+    if shutil.which("clang") is None:
+        return skip("fuzzing needs clang")
+    names = [source.stem for source in sorted(ROOT.glob("tests/fuzz/*_fuzz.c"))]
+    if not names:
+        return Tally(failed=1, complaints=["tests/fuzz has no fuzz target"])
+    total = configure_and_build(
+        "build-fuzz",
+        [
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DCMAKE_C_COMPILER=clang",
+            "-DCMAKE_CXX_COMPILER=clang++",
+            "-DUM_SANITIZE=address,undefined,fuzzer-no-link",
+            "-DUM_BUILD_FUZZERS=ON",
+            "-DUM_BUILD_TESTS=OFF",
+            "-DUM_BUILD_EXAMPLES=OFF",
+            "-DUM_BUILD_BENCHMARKS=OFF",
+        ],
+        names,
+    )
+    if total.failed == 0:
+        with ThreadPoolExecutor(CORES) as pool:
+            programs = [ROOT / "build-fuzz" / "fuzz" / name for name in names]
+            for tally in pool.map(lambda program: run_fuzzer(program, settings), programs):
+                total.add(tally)
+    return total
+
+
+def run_pytest(folders: Sequence[str], env: dict[str, str]) -> Tally:
+    present = [folder for folder in folders if (ROOT / folder).exists()]
+    outcome = run([sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", *present], None, env)
+    last = outcome.output.strip().rsplit("\n", 1)[-1]
+    counts = {word.rstrip("s"): int(count) for count, word in PYTEST_COUNT.findall(last)}
+    failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("xpassed", 0)
+    tally = Tally(counts.get("passed", 0), failed, counts.get("skipped", 0) + counts.get("xfailed", 0))
+    if outcome.code != 0 and tally.failed == 0:
+        tally.failed = 1
+    if tally.failed:
+        tally.complaints.append(f"pytest {' '.join(present)}: exit {outcome.code}\n{outcome.output[-20000:]}")
+    return tally
+
+
+def stage_python(settings: Settings) -> Tally:
+    env = {"UM_BUILD_DIR": str(ROOT / "build")}
+    if settings.soak:
+        env["UM_SOAK"] = "1"
+    return run_pytest(["tests/python", "tests/wire", "tests/net"], env)
+
+
+def stage_asan_python(_: Settings) -> Tally:
+    """The example programs and daemons again, built with the address and undefined-behaviour sanitizers."""
+    if not (ROOT / "build-asan" / "bin").is_dir():
+        return skip("no sanitizer build; run the stage asan first")
+    env = {"UM_BUILD_DIR": str(ROOT / "build-asan"), "UM_SANITIZED": "1"}
+    return run_pytest(["tests/python/test_examples.py", "tests/net/test_trouble.py"], env)
+
+
+def c_files() -> list[str]:
+    files = [p for folder in C_FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".c", ".h")]
+    return [str(p.relative_to(ROOT)) for p in files]
+
+
+def stage_format(_: Settings) -> Tally:
+    if shutil.which("clang-format") is None:
+        return skip("clang-format is not installed")
+    total = Tally()
+    for name in c_files():
+        total.add(one_check(f"format {name}", ["clang-format", "--dry-run", "-Werror", name]))
+    return total
+
+
+def stage_lint(_: Settings) -> Tally:
+    total = one_check("ruff", [sys.executable, "-m", "ruff", "check", "--no-cache", "."])
+    total.add(one_check("mypy", [sys.executable, "-m", "mypy", "--strict", "um_cffi", "tools/run_tests.py"]))
+    return total
+
+
+def stage_docs(_: Settings) -> Tally:
+    total = Tally()
+    for generator in ("tools/api_coverage.py", "tools/options_doc.py"):
+        total.add(one_check(generator, [sys.executable, generator, "--check"]))
+    total.add(one_check("sphinx", [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "docs", "build/docs"]))
+    return total
+
+
+STAGES: dict[str, Callable[[Settings], Tally]] = {
+    "build": stage_build,
+    "format": stage_format,
+    "lint": stage_lint,
+    "docs": stage_docs,
+    "c": stage_c,
+    "python": stage_python,
+    "asan": stage_asan,
+    "asan-python": stage_asan_python,
+    "tsan": stage_tsan,
+    "fuzz": stage_fuzz,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the project's checks.")
+    parser.add_argument("--stage", action="append", choices=list(STAGES), help="run only this stage; repeatable")
+    parser.add_argument("--soak", action="store_true", help="full counts; takes hours")
+    arguments = parser.parse_args()
+    settings = Settings(arguments.soak, int(os.environ.get("UM_FUZZ_SECONDS", "60")))
+    total = Tally()
+    begin = time.monotonic()
+    for name in arguments.stage or list(STAGES):
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        tally = STAGES[name](settings)
+        for complaint in tally.complaints:
+            print(complaint, flush=True)
+        print(f"== {name}: {tally} in {time.monotonic() - start:.0f} s", flush=True)
+        total.add(tally)
+    print(f"== all stages took {time.monotonic() - begin:.0f} s", flush=True)
+    print(total, flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
