@@ -14,8 +14,13 @@
 #define UM_LBMC_CONTROL_HDR_LEN 4u
 #define UM_LBMC_DATA_HDR_LEN 12u
 #define UM_LBMC_FRAG_HDR_LEN 16u
+#define UM_LBMC_BATCH_HDR_LEN 4u
+#define UM_LBMC_CTXINST_HDR_LEN 12u /* CTXINST, CTXINSTD, CTXINSTR */
+#define UM_LBMC_STREAM_HDR_LEN 20u
+#define UM_LBMC_DESTINATION_HDR_LEN 28u
 #define UM_LBMC_MAX_MSGLEN 65535u
 #define UM_LBMC_TSNI_MAX 31u /* topics per TSNI header */
+#define UM_LBMC_TSNI_NONE 0xFFFFFFFFu /* last sqn of a topic that sent nothing yet */
 
 enum um_lbmc_type {
     UM_LBMC_MESSAGE = 0x0,
@@ -102,8 +107,8 @@ struct um_lbmc_msg {
         uint32_t ip; /* network order */
     } request;
     struct um_slice topic_name; /* trailing NULs stripped */
-    struct um_slice apphdr;     /* code and data */
-    struct um_slice apphdr_chain;
+    struct um_slice apphdr;     /* 16-bit code (mask 0x7fff) and data */
+    struct um_slice apphdr_chain; /* type of the first element (1 byte), then the elements */
     const uint8_t *ctxinstd, *ctxinstr, *ctxinst; /* 8 bytes each */
     struct {
         uint32_t stream_id, sqn;
@@ -119,7 +124,8 @@ struct um_lbmc_msg {
     uint32_t tcp_sid;
     struct um_lbmc_ssf_init ssf_init;
     struct um_lbmc_ssf_creq ssf_creq;
-    struct um_slice tsni; /* 8-byte records: tidx, last sqn */
+    struct um_slice tsni;       /* 8-byte records of the first TSNI header: tidx, last sqn */
+    struct um_slice tsni_chain; /* that header and all that follows it: for um_lbmc_tsni_next() */
 };
 
 enum um_lbmc_rc {
@@ -129,9 +135,37 @@ enum um_lbmc_rc {
     UM_LBMC_BAD      /* well framed but malformed or unknown header: drop this message, msglen is valid */
 };
 
+/* The whole decoder: any type, any chain of extension headers. Fills only what `present` names. */
+enum um_lbmc_rc um_lbmc_decode_chain(const uint8_t *data, size_t len, struct um_lbmc_msg *out);
+
 /* Decode the message at the start of data[0..len). out->msglen is set for OK and BAD. The common case (MESSAGE with no
  * extension header) touches only the first 12 bytes and the fields type..payload; `present` is then 0. */
-enum um_lbmc_rc um_lbmc_decode(const uint8_t *data, size_t len, struct um_lbmc_msg *out);
+static inline enum um_lbmc_rc um_lbmc_decode(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
+{
+    if (len >= UM_LBMC_DATA_HDR_LEN && data[0] == UM_LBMC_MESSAGE && data[1] == UM_LBMC_HDR_DATA) {
+        uint16_t msglen = um_get16(data + 2);
+        if (msglen >= UM_LBMC_DATA_HDR_LEN && msglen <= len) {
+            out->type = UM_LBMC_MESSAGE;
+            out->next_hdr = UM_LBMC_HDR_DATA;
+            out->msglen = msglen;
+            out->tidx = um_get32(data + 4);
+            out->sqn = um_get32(data + 8);
+            out->present = 0;
+            out->payload.ptr = data + UM_LBMC_DATA_HDR_LEN;
+            out->payload.len = (size_t)msglen - UM_LBMC_DATA_HDR_LEN;
+            return UM_LBMC_OK;
+        }
+    }
+    return um_lbmc_decode_chain(data, len, out);
+}
+
+/* Walk the records of all TSNI headers of a message decoded OK. `iter` starts zeroed. False: no more. */
+struct um_lbmc_tsni_iter {
+    size_t header;   /* offset in tsni_chain of the present TSNI header */
+    uint32_t record; /* next record in it */
+};
+bool um_lbmc_tsni_next(const struct um_lbmc_msg *msg, struct um_lbmc_tsni_iter *iter, uint32_t *tidx,
+                       uint32_t *last_sqn);
 
 static inline void um_lbmc_put_data_hdr(uint8_t *p, uint8_t next_hdr, uint16_t msglen, uint32_t tidx, uint32_t sqn)
 {
@@ -155,6 +189,8 @@ size_t um_lbmc_put_batch(uint8_t *p, uint8_t next, uint16_t flags);
 size_t um_lbmc_put_stream(uint8_t *p, uint8_t next, uint32_t stream_id, uint32_t sqn, const uint8_t ctxinst[8]);
 size_t um_lbmc_put_destination(uint8_t *p, uint8_t next, uint32_t domain_id, uint32_t ip, uint16_t port,
                                uint32_t orig_domain_id, uint32_t orig_ip, uint16_t orig_port);
+size_t um_lbmc_put_request(uint8_t *p, uint8_t next, uint32_t qidx, uint32_t ip, uint16_t port);
+size_t um_lbmc_put_ctxinst(uint8_t *p, uint8_t next, const uint8_t ctxinst[8]); /* CTXINST, CTXINSTD and CTXINSTR */
 
 /* Whole control messages: return the length written (buffer sizes noted). */
 size_t um_lbmc_encode_tcp_sid(uint8_t out[12], uint32_t session_id);
