@@ -1,0 +1,68 @@
+/* Shared by the benchmarks: two pinned processes A (sender, ping) and B
+ * (receiver, echo), a shared page for their figures, percentiles, and one JSON
+ * line per result. Nothing here belongs to the thing measured. */
+#ifndef BENCH_COMMON_H
+#define BENCH_COMMON_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#define BENCH_SAMPLES_MAX (1u << 20)
+
+/* Every message starts with these 16 bytes. */
+struct bench_header {
+    uint64_t sequence;
+    uint64_t kind; /* enum bench_kind */
+};
+enum bench_kind { BENCH_HELLO, BENCH_WARM, BENCH_MEASURED, BENCH_END };
+
+/* Lives in memory shared by both processes. */
+struct bench_shared {
+    _Alignas(64) atomic_int ready; /* processes set up */
+    _Alignas(64) atomic_int seen_a, seen_b; /* a HELLO arrived */
+    _Alignas(64) atomic_int done, abort;
+    uint16_t port[2];      /* for the raw loops */
+    uint64_t sent;
+    uint64_t received;     /* measured messages seen by B */
+    uint64_t out_of_order; /* by sequence */
+    double seconds;        /* B: first to last measured message */
+    double cpu[2];         /* cores used while measuring */
+    uint64_t sample_count;
+    uint32_t samples[BENCH_SAMPLES_MAX]; /* ns */
+};
+
+struct bench_options {
+    const char *impl; /* um, raw, zmq */
+    const char *mode; /* oneway, pingpong */
+    size_t size;      /* bytes of a message, at least 16 */
+    size_t batch;     /* bytes handed to one send; 0 = the implementation's default */
+    bool spin;
+    double warm_seconds, seconds;
+};
+
+static inline uint64_t bench_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+extern struct bench_shared *bench_shared;
+extern struct bench_options bench_options;
+
+void bench_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void bench_sleep_ms(unsigned ms);
+/* Parse the options, make the shared page, run side(0) and side(1) as processes pinned to cores 0 and 1, print the JSON. */
+int bench_main(int argc, char **argv, void (*side)(int role));
+/* B's bookkeeping of one-way messages: call per message. */
+void bench_oneway_message(const void *data);
+/* Wait until both sides are set up / an END arrived; false on abort or after the limit. */
+bool bench_wait_ready(void);
+bool bench_finished(void);
+/* Round trip of one cache line between the two cores, ns: says where the host has put them. */
+double bench_core_to_core_ns(void);
+
+#endif

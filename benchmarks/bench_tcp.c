@@ -1,0 +1,473 @@
+/* TCP: libum against a bare loop that frames and copies the same bytes with the
+ * same system calls, and against libzmq PUB/SUB. One way: A sends as fast as it
+ * is let, B counts. Ping-pong: one message in flight, every round trip timed by A. */
+#define _GNU_SOURCE
+#include "bench_common.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <lbm/lbm.h>
+#include <lbm/um.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#ifdef UM_BENCH_ZMQ
+#include <zmq.h>
+#endif
+
+#define FRAME_HEADER 12 /* the LBMC data header: type, next header, length, topic index, sequence number */
+#define RECEIVE_BUFFER (256 * 1024)
+
+static bool oneway(void)
+{
+    return strcmp(bench_options.mode, "oneway") == 0;
+}
+
+/* ---- one-way sender, common: send(context, bytes, flush) as fast as it is let ---- */
+static void run_sender(void (*send_one)(void *arg, const void *data, bool flush), void *arg)
+{
+    char *message = calloc(1, bench_options.size);
+    struct bench_header header = {0, BENCH_HELLO};
+    while (!atomic_load(&bench_shared->seen_b) && !bench_finished()) {
+        memcpy(message, &header, sizeof header);
+        send_one(arg, message, true);
+        bench_sleep_ms(1);
+    }
+    bench_sleep_ms(20);
+    uint64_t start = bench_now();
+    uint64_t measure = start + (uint64_t)(bench_options.warm_seconds * 1e9);
+    uint64_t end = measure + (uint64_t)(bench_options.seconds * 1e9);
+    header.kind = BENCH_WARM;
+    for (uint64_t now = start; now < end && !bench_finished(); now = bench_now()) {
+        header.kind = now < measure ? BENCH_WARM : BENCH_MEASURED;
+        for (int i = 0; i < 256; i++) {
+            memcpy(message, &header, sizeof header);
+            send_one(arg, message, false);
+            header.sequence++;
+        }
+    }
+    bench_shared->sent = header.sequence;
+    header.kind = BENCH_END;
+    for (int i = 0; i < 500 && !bench_finished(); i++) {
+        memcpy(message, &header, sizeof header);
+        send_one(arg, message, true);
+        bench_sleep_ms(10);
+    }
+    free(message);
+}
+
+/* ---- ping-pong, common part of A: called when a reply arrived; returns false when the run is over ---- */
+struct pinger {
+    uint64_t start, measure, end, sent_at, sequence;
+    char *message;
+};
+
+static void pinger_init(struct pinger *p)
+{
+    memset(p, 0, sizeof *p);
+    p->message = calloc(1, bench_options.size);
+    p->start = bench_now();
+    p->measure = p->start + (uint64_t)(bench_options.warm_seconds * 1e9);
+    p->end = p->measure + (uint64_t)(bench_options.seconds * 1e9);
+}
+
+static const void *pinger_next(struct pinger *p)
+{
+    struct bench_header header = {++p->sequence, BENCH_MEASURED};
+    memcpy(p->message, &header, sizeof header);
+    p->sent_at = bench_now();
+    return p->message;
+}
+
+static bool pinger_reply(struct pinger *p, const void *data)
+{
+    struct bench_header header;
+    memcpy(&header, data, sizeof header);
+    uint64_t now = bench_now();
+    if (header.sequence != p->sequence) {
+        return false;
+    }
+    if (p->sent_at > p->measure && bench_shared->sample_count < BENCH_SAMPLES_MAX) {
+        bench_shared->samples[bench_shared->sample_count++] = (uint32_t)(now - p->sent_at);
+    }
+    if (now > p->end) {
+        atomic_store(&bench_shared->done, 1);
+        return false;
+    }
+    return true;
+}
+
+/* ---- the bare loop ---- */
+static int raw_connect(int role)
+{
+    int one = 1;
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof addr;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (role == 0) {
+        if (bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 || listen(fd, 1) != 0 ||
+            getsockname(fd, (struct sockaddr *)&addr, &len) != 0) {
+            bench_die("raw listen: %s", strerror(errno));
+        }
+        bench_shared->port[0] = ntohs(addr.sin_port);
+        bench_wait_ready();
+        int accepted = accept(fd, NULL, NULL);
+        close(fd);
+        fd = accepted;
+    } else {
+        bench_wait_ready();
+        addr.sin_port = htons(bench_shared->port[0]);
+        if (connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0) {
+            bench_die("raw connect: %s", strerror(errno));
+        }
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+struct raw_out {
+    int fd;
+    size_t used, limit;
+    uint32_t sequence;
+    char buffer[RECEIVE_BUFFER];
+};
+
+static void raw_write(int fd, const char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        if (n < 0) {
+            if (bench_finished()) {
+                return;
+            }
+            bench_die("raw send: %s", strerror(errno));
+        }
+        data += n;
+        len -= (size_t)n;
+    }
+}
+
+static void raw_send(void *arg, const void *data, bool flush)
+{
+    struct raw_out *out = arg;
+    char *p = out->buffer + out->used;
+    uint16_t length = htons((uint16_t)(FRAME_HEADER + bench_options.size));
+    uint32_t topic = htonl(7), sequence = htonl(out->sequence++);
+    p[0] = 0;
+    p[1] = 0;
+    memcpy(p + 2, &length, 2);
+    memcpy(p + 4, &topic, 4);
+    memcpy(p + 8, &sequence, 4);
+    memcpy(p + FRAME_HEADER, data, bench_options.size);
+    out->used += FRAME_HEADER + bench_options.size;
+    if (flush || out->used + FRAME_HEADER + bench_options.size > out->limit) {
+        raw_write(out->fd, out->buffer, out->used);
+        out->used = 0;
+    }
+}
+
+/* Read and parse frames, calling on_message for each payload, until finished. */
+static void raw_receive(int fd, void (*on_message)(void *arg, const char *data), void *arg)
+{
+    static char buffer[RECEIVE_BUFFER];
+    size_t have = 0;
+    while (!bench_finished()) {
+        ssize_t n = recv(fd, buffer + have, sizeof buffer - have, bench_options.spin ? MSG_DONTWAIT : 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+            continue;
+        }
+        if (n <= 0) {
+            return;
+        }
+        have += (size_t)n;
+        size_t at = 0;
+        while (have - at >= FRAME_HEADER) {
+            uint16_t length;
+            memcpy(&length, buffer + at + 2, 2);
+            length = ntohs(length);
+            if (have - at < length) {
+                break;
+            }
+            on_message(arg, buffer + at + FRAME_HEADER);
+            at += length;
+        }
+        memmove(buffer, buffer + at, have - at);
+        have -= at;
+    }
+}
+
+static void raw_count(void *arg, const char *data)
+{
+    (void)arg;
+    bench_oneway_message(data);
+}
+
+struct raw_pong {
+    struct raw_out *out;
+    struct pinger pinger;
+};
+
+static void raw_pong(void *arg, const char *data)
+{
+    struct raw_pong *pong = arg;
+    if (pinger_reply(&pong->pinger, data)) {
+        raw_send(pong->out, pinger_next(&pong->pinger), true);
+    }
+}
+
+static void raw_echo(void *arg, const char *data)
+{
+    raw_send(arg, data, true);
+}
+
+static void raw_side(int role)
+{
+    static struct raw_out out;
+    out.fd = raw_connect(role);
+    out.limit = bench_options.batch > 0 ? bench_options.batch : 2048;
+    if (oneway() && role == 0) {
+        run_sender(raw_send, &out);
+    } else if (oneway()) {
+        raw_receive(out.fd, raw_count, NULL);
+    } else if (role == 0) {
+        struct raw_pong pong = {.out = &out};
+        pinger_init(&pong.pinger);
+        raw_send(&out, pinger_next(&pong.pinger), true);
+        raw_receive(out.fd, raw_pong, &pong);
+        shutdown(out.fd, SHUT_RDWR);
+    } else {
+        raw_receive(out.fd, raw_echo, &out);
+    }
+}
+
+/* ---- libum ---- */
+struct um_side {
+    lbm_context_t *ctx;
+    lbm_src_t *src;
+    lbm_rcv_t *rcv;
+    struct pinger pinger;
+};
+
+static void um_check(int rc, const char *what)
+{
+    if (rc != 0) {
+        bench_die("%s: %s", what, lbm_errmsg());
+    }
+}
+
+static int um_on_source_event(lbm_src_t *src, int event, void *ed, void *cd)
+{
+    (void)src, (void)event, (void)ed, (void)cd;
+    return 0;
+}
+
+static void um_reply(struct um_side *side, const void *data)
+{
+    if (lbm_src_send(side->src, data, bench_options.size, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK) != 0) {
+        bench_die("lbm_src_send: %s", lbm_errmsg());
+    }
+}
+
+static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
+{
+    struct um_side *side = cd;
+    (void)rcv;
+    if (msg->type != LBM_MSG_DATA) {
+        return 0;
+    }
+    if (side->src == NULL) {
+        bench_oneway_message(msg->data);
+    } else if (side->pinger.message == NULL) {
+        um_reply(side, msg->data);
+    } else if (pinger_reply(&side->pinger, msg->data)) {
+        um_reply(side, pinger_next(&side->pinger));
+    }
+    return 0;
+}
+
+static lbm_context_t *um_context(void)
+{
+    lbm_context_attr_t *attr;
+    lbm_context_t *ctx;
+    um_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
+    um_check(lbm_context_attr_str_setopt(attr, "default_interface", "127.0.0.1"), "default_interface");
+    um_check(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1"), "resolver_multicast_interface");
+    if (bench_options.spin) {
+        um_check(lbm_context_attr_str_setopt(attr, "file_descriptor_management_behavior", "busy_wait"), "busy_wait");
+    }
+    um_check(lbm_context_create(&ctx, attr, NULL, NULL), "lbm_context_create");
+    lbm_context_attr_delete(attr);
+    return ctx;
+}
+
+static lbm_src_t *um_source(lbm_context_t *ctx, const char *name)
+{
+    lbm_src_topic_attr_t *attr;
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    char text[32];
+    um_check(lbm_src_topic_attr_create(&attr), "lbm_src_topic_attr_create");
+    if (bench_options.batch > 0) {
+        /* The option counts user bytes; the comparison is by bytes handed to one send. */
+        size_t messages = bench_options.batch / (bench_options.size + FRAME_HEADER);
+        size_t user = (messages > 0 ? messages : 1) * bench_options.size;
+        snprintf(text, sizeof text, "%zu", user < 65000 ? user : 65000);
+        um_check(lbm_src_topic_attr_str_setopt(attr, "implicit_batching_minimum_length", text), "batching");
+        um_check(lbm_src_topic_attr_str_setopt(attr, "transport_session_maximum_buffer", "262144"), "maximum_buffer");
+    }
+    um_check(lbm_src_topic_alloc(&topic, ctx, name, attr), "lbm_src_topic_alloc");
+    um_check(lbm_src_create(&src, ctx, topic, um_on_source_event, NULL, NULL), "lbm_src_create");
+    lbm_src_topic_attr_delete(attr);
+    return src;
+}
+
+static void um_send(void *arg, const void *data, bool flush)
+{
+    struct um_side *side = arg;
+    if (lbm_src_send(side->src, data, bench_options.size, flush ? LBM_MSG_FLUSH : 0) != 0) {
+        bench_die("lbm_src_send: %s", lbm_errmsg());
+    }
+}
+
+static void um_receiver(struct um_side *side, const char *name)
+{
+    lbm_topic_t *topic;
+    um_check(lbm_rcv_topic_lookup(&topic, side->ctx, name, NULL), "lbm_rcv_topic_lookup");
+    um_check(lbm_rcv_create(&side->rcv, side->ctx, topic, um_on_message, side, NULL), "lbm_rcv_create");
+}
+
+static void um_side_run(int role)
+{
+    static struct um_side side;
+    side.ctx = um_context();
+    if (oneway()) {
+        if (role == 0) {
+            side.src = um_source(side.ctx, "bench/a");
+        } else {
+            um_receiver(&side, "bench/a");
+        }
+        bench_wait_ready();
+        if (role == 0) {
+            um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
+            run_sender(um_send, &side);
+        }
+    } else {
+        side.src = um_source(side.ctx, role == 0 ? "bench/a" : "bench/b");
+        um_receiver(&side, role == 0 ? "bench/b" : "bench/a");
+        bench_wait_ready();
+        um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
+        um_check(um_rcv_wait_ready(side.rcv, 1, 15000), "um_rcv_wait_ready");
+        bench_wait_ready(); /* both directions are up before the first ping */
+        while (atomic_load(&bench_shared->ready) < 4 && !bench_finished()) {
+            bench_sleep_ms(1);
+        }
+        if (role == 0) {
+            pinger_init(&side.pinger);
+            um_send(&side, pinger_next(&side.pinger), true);
+        }
+    }
+    while (!bench_finished()) {
+        bench_sleep_ms(5);
+    }
+}
+
+/* ---- libzmq ---- */
+#ifdef UM_BENCH_ZMQ
+static void zmq_send_one(void *socket, const void *data, bool flush)
+{
+    (void)flush;
+    while (zmq_send(socket, data, bench_options.size, 0) < 0 && (errno == EAGAIN || errno == EINTR)) {
+    }
+}
+
+static void *zmq_publisher(void *context, int role)
+{
+    int hwm = 10000, one = 1, linger = 0;
+    char endpoint[64] = "tcp://127.0.0.1:*";
+    size_t len = sizeof endpoint;
+    void *socket = zmq_socket(context, ZMQ_PUB);
+    zmq_setsockopt(socket, ZMQ_SNDHWM, &hwm, sizeof hwm);
+    zmq_setsockopt(socket, ZMQ_XPUB_NODROP, &one, sizeof one);
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+    if (zmq_bind(socket, endpoint) != 0 || zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, endpoint, &len) != 0) {
+        bench_die("zmq_bind: %s", zmq_strerror(errno));
+    }
+    bench_shared->port[role] = (uint16_t)atoi(strrchr(endpoint, ':') + 1);
+    return socket;
+}
+
+static void *zmq_subscriber(void *context, int publisher_role)
+{
+    int hwm = 10000, timeout = 20;
+    char endpoint[64];
+    void *socket = zmq_socket(context, ZMQ_SUB);
+    zmq_setsockopt(socket, ZMQ_RCVHWM, &hwm, sizeof hwm);
+    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &timeout, sizeof timeout);
+    zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
+    snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", bench_shared->port[publisher_role]);
+    if (zmq_connect(socket, endpoint) != 0) {
+        bench_die("zmq_connect: %s", zmq_strerror(errno));
+    }
+    return socket;
+}
+
+static void zmq_side(int role)
+{
+    static char buffer[RECEIVE_BUFFER];
+    void *context = zmq_ctx_new(), *publisher = NULL, *subscriber = NULL;
+    if (!oneway() || role == 0) {
+        publisher = zmq_publisher(context, role);
+    }
+    bench_wait_ready();
+    if (!oneway() || role == 1) {
+        subscriber = zmq_subscriber(context, 1 - role);
+    }
+    if (oneway() && role == 0) {
+        run_sender(zmq_send_one, publisher);
+        return;
+    }
+    struct pinger pinger = {0};
+    if (role == 0) {
+        bench_sleep_ms(500); /* PUB/SUB has no readiness: let both subscriptions arrive */
+        pinger_init(&pinger);
+        zmq_send_one(publisher, pinger_next(&pinger), true);
+    }
+    while (!bench_finished()) {
+        int n = zmq_recv(subscriber, buffer, sizeof buffer, 0);
+        if (n < (int)sizeof(struct bench_header)) {
+            continue;
+        }
+        if (oneway()) {
+            bench_oneway_message(buffer);
+        } else if (role == 1) {
+            zmq_send_one(publisher, buffer, true);
+        } else if (pinger_reply(&pinger, buffer)) {
+            zmq_send_one(publisher, pinger_next(&pinger), true);
+        }
+    }
+}
+#endif
+
+static void side(int role)
+{
+    if (strcmp(bench_options.impl, "um") == 0) {
+        um_side_run(role);
+#ifdef UM_BENCH_ZMQ
+    } else if (strcmp(bench_options.impl, "zmq") == 0) {
+        zmq_side(role);
+#endif
+    } else if (strcmp(bench_options.impl, "raw") == 0) {
+        raw_side(role);
+    } else {
+        bench_die("--impl %s: not built in (um, raw, zmq)", bench_options.impl);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, side);
+}

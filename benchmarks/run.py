@@ -1,0 +1,194 @@
+"""Run the benchmarks, print each figure beside its target, write a table and a plot.
+
+Usage: python benchmarks/run.py [--build DIR] [--out DIR] [--runs N] [--seconds S]
+
+Everything runs on the loopback interface of a network namespace of its own, on two pinned cores. Each cell is the
+median of N runs, and every ratio compares cells of this same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+SIZES = (16, 64, 256, 1024, 8192)
+BATCHES = (2048, 8192, 65536)
+NETNS_SETUP = "ip link set lo up && ip link set lo multicast on && ip route add 224.0.0.0/4 dev lo"
+
+Result = dict[str, Any]
+
+
+def in_namespace(command: Sequence[str]) -> list[str]:
+    """The command inside a fresh network namespace with multicast on loopback."""
+    flags = ["--net"] if os.geteuid() == 0 else ["--net", "--user", "--map-root-user"]
+    return ["unshare", *flags, "sh", "-c", f'{NETNS_SETUP} && exec "$@"', "sh", *command]
+
+
+def run_json(command: Sequence[str]) -> Result:
+    """Run one benchmark program in a namespace and parse the JSON line it prints."""
+    done = subprocess.run(in_namespace(command), capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+    result: Result = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+class Bench:
+    """Runs cells of the TCP benchmark and keeps their medians."""
+
+    def __init__(self, build: Path, runs: int, seconds: float) -> None:
+        self.program = str(build / "benchmarks" / "bench_tcp")
+        self.runs = runs
+        self.seconds = seconds
+        self.rows: list[Result] = []
+
+    def cells(self, figure: str, *cells: Sequence[str]) -> list[Result]:
+        """Cells measured in turn, run by run, so that a disturbance meets all of them; each becomes the run with the
+        median figure."""
+        results: list[list[Result]] = [[] for _ in cells]
+        for _ in range(self.runs):
+            for at, cell in enumerate(cells):
+                results[at].append(run_json([self.program, *cell, "--seconds", str(self.seconds)]))
+        out = []
+        for found in results:
+            found.sort(key=lambda r: float(r[figure]))
+            row = found[len(found) // 2]
+            row[f"{figure}_min"], row[f"{figure}_max"] = found[0][figure], found[-1][figure]
+            if row.get("out_of_order"):
+                raise SystemExit(f"{row}: messages out of order")
+            out.append(row)
+        self.rows += out
+        return out
+
+
+def target(name: str, value: float, bound: float, at_least: bool, report: list[str]) -> None:
+    """Print one figure beside its target."""
+    good = value >= bound if at_least else value <= bound
+    word = "at least" if at_least else "at most"
+    line = f"{name:<66} {value:>8.2f}   {word} {bound:<5}  {'met' if good else 'NOT MET'}"
+    print(line, flush=True)
+    report.append(line)
+
+
+def throughput(bench: Bench, report: list[str]) -> None:
+    for size in SIZES:
+        for batch in BATCHES if size == 64 else (65536,):
+            args = ["--mode", "oneway", "--size", str(size), "--batch", str(batch)]
+            raw, um, zmq = bench.cells(
+                "msgs_per_s", ["--impl", "raw", *args], ["--impl", "um", *args], ["--impl", "zmq", *args]
+            )
+            rates = [float(r["msgs_per_s"]) for r in (raw, um, zmq)]
+            print(
+                f"  one way {size:>5} B, batch {batch:>5}: bare {rates[0] / 1e6:6.2f} M/s, libum {rates[1] / 1e6:6.2f} M/s, "
+                f"libzmq {rates[2] / 1e6:5.2f} M/s   (cores {raw['core_to_core_ns']} ns apart)",
+                flush=True,
+            )
+            if size == 64:
+                target(f"64 B one way, {batch} B batches, share of the bare loop", rates[1] / rates[0], 0.5, True, report)
+            if size == 64 and batch == 65536:
+                target("64 B one way, 64 KiB batches, times libzmq", rates[1] / rates[2], 2.0, True, report)
+    args = ["--mode", "oneway", "--size", "64"]
+    um, zmq = bench.cells("msgs_per_s", ["--impl", "um", *args], ["--impl", "zmq", *args])
+    target(
+        "64 B one way, default options, times libzmq",
+        float(um["msgs_per_s"]) / float(zmq["msgs_per_s"]),
+        1.0,
+        True,
+        report,
+    )
+
+
+def latency(bench: Bench, report: list[str]) -> None:
+    for size in SIZES:
+        for spin in (False, True):
+            args = ["--mode", "pingpong", "--size", str(size), *(["--spin"] if spin else [])]
+            raw, um = bench.cells("p50_us", ["--impl", "raw", *args], ["--impl", "um", *args])
+            how = "spinning" if spin else "blocking"
+            print(
+                f"  ping-pong {size:>5} B {how}: bare {raw['p50_us']:.1f} / {raw['p99_us']:.1f} us (p50 / p99), "
+                f"libum {um['p50_us']:.1f} / {um['p99_us']:.1f} / {um['p999_us']:.1f} us (p50 / p99 / p99.9)",
+                flush=True,
+            )
+            if size == 64:
+                target(f"64 B ping-pong {how}, p50 over the bare loop", um["p50_us"] / raw["p50_us"], 1.25, False, report)
+    bench.cells("p50_us", ["--impl", "zmq", "--mode", "pingpong", "--size", "64"])
+
+
+def resolution(build: Path, rows: list[Result]) -> None:
+    program = str(build / "benchmarks" / "bench_resolve")
+    for topics in (1000, 10000):
+        for extra in ([], ["--unlimited"]):
+            row = run_json([program, "--topics", str(topics), *extra])
+            rows.append(row)
+            print(
+                f"  {topics} topics, limiters {row['limiters']}: {row['resolved']} resolved in {row['resolve_s']:.2f} s; "
+                f"{row['bytes_per_source']:.0f} B per source, {row['bytes_per_receiver']:.0f} B per receiver",
+                flush=True,
+            )
+
+
+def plot(rows: list[Result], path: Path) -> None:
+    """Throughput by message size as a PNG."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("matplotlib is not installed: no plot")
+        return
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    fig, axis = plt.subplots(figsize=(7, 4))
+    for impl, label in (("raw", "bare loop"), ("um", "libum"), ("zmq", "libzmq")):
+        found = {
+            r["size"]: r["msgs_per_s"] / 1e6 for r in rows if r.get("impl") == impl and r.get("batch") == 65536
+        }
+        sizes = sorted(found)
+        axis.plot(sizes, [found[s] for s in sizes], marker="o", label=label)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xlabel("message size, bytes")
+    axis.set_ylabel("million messages per second")
+    axis.set_title("TCP one way, 64 KiB batches, two cores, loopback")
+    axis.legend()
+    axis.grid(True, which="both", alpha=0.3)
+    fig.tight_layout()
+    fig.savefig(path, dpi=120)
+    plt.close(fig)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=Path("build"))
+    parser.add_argument("--out", type=Path, default=Path("build/bench"))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    report: list[str] = []
+    bench = Bench(options.build, options.runs, options.seconds)
+    print(f"machine: {platform.machine()}, kernel {platform.release()}, {os.cpu_count()} cores; A on core 0, B on core 1")
+    throughput(bench, report)
+    latency(bench, report)
+    rows: list[Result] = []
+    resolution(options.build, rows)
+    (options.out / "results.json").write_text(json.dumps(bench.rows + rows, indent=1))
+    (options.out / "targets.txt").write_text("\n".join(report) + "\n")
+    plot(bench.rows, options.out / "throughput.png")
+    spread = statistics.median(r["core_to_core_ns"] for r in bench.rows)
+    missed = sum("NOT MET" in line for line in report)
+    print(f"\nmedian core-to-core round trip {spread:.0f} ns; results in {options.out}/")
+    print("\n".join(report))
+    print(f"{len(report) - missed} targets met, {missed} not met")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
