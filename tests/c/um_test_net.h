@@ -5,20 +5,17 @@
 #ifndef UM_TEST_NET_H
 #define UM_TEST_NET_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
 #include <errno.h>
+#include <linux/sched.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static inline bool um_test_net_lo_up(void)
@@ -53,7 +50,7 @@ static inline bool um_test_net_private(void)
 {
     static int state; /* 0 not tried, 1 ready, -1 not permitted */
     if (state == 0) {
-        bool ok = unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+        bool ok = syscall(SYS_unshare, CLONE_NEWNET) == 0 || syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNET) == 0;
         state = ok && um_test_net_lo_up() ? 1 : -1;
     }
     return state == 1;
