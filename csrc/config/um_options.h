@@ -28,10 +28,73 @@ struct um_option_list {
     void *items;
 };
 
-#error "owner of config: define struct um_context_options, um_source_options, um_receiver_options, um_wildcard_receiver_options, um_event_queue_options, um_hfx_options, um_xsp_options here from options.def"
+/* A type the library only carries and never looks into. */
+typedef void *um_opaque_t;
 
-/* Effective options for a new object: attribute object (or current defaults when NULL), then the XML pass, rules and cross checks
- * (config-files: section 2). Deep copies; free with um_*_options_clear. 0, or -1 + error. */
+/* Type of the field that holds an option of each kind: the C type of the table, char * for a string, a list for the
+ * LIST_ kinds. Aliases have no field of their own. Fields hold the binary form: options whose byte order is NETWORK in
+ * options.def (addresses, interfaces and single ports) are in network order, low/high ends of port ranges in host
+ * order. */
+#define UM_FIELD_NUMBER(type, name) type name;
+#define UM_FIELD_SWITCH(type, name) type name;
+#define UM_FIELD_ENUM(type, name) type name;
+#define UM_FIELD_RATE(type, name) type name;
+#define UM_FIELD_PORT(type, name) type name;
+#define UM_FIELD_ADDRESS(type, name) type name;
+#define UM_FIELD_INTERFACE(type, name) type name;
+#define UM_FIELD_SESSION_ID(type, name) type name;
+#define UM_FIELD_MASK(type, name) type name;
+#define UM_FIELD_HASH(type, name) type name;
+#define UM_FIELD_CALLBACK(type, name) type name;
+#define UM_FIELD_STRING(type, name) char *name;
+#define UM_FIELD_LIST_DAEMON(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_SERVICE(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_BROKER(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_STORE(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_STORE_NAME(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_STORE_GROUP(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_QUEUE(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_ULB_SET(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_ULB_SET_VALUE(type, name) struct um_option_list name;
+#define UM_FIELD_LIST_ULB_TYPE_VALUE(type, name) struct um_option_list name;
+
+struct um_context_options {
+#define UM_CONTEXT(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+struct um_source_options {
+#define UM_SOURCE(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+struct um_receiver_options {
+#define UM_RECEIVER(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+struct um_wildcard_receiver_options {
+#define UM_WILDCARD_RECEIVER(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+struct um_event_queue_options {
+#define UM_EVENT_QUEUE(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+struct um_hfx_options {
+#define UM_HFX(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+struct um_xsp_options {
+#define UM_XSP(name, type, kind, ...) UM_FIELD_##kind(type, name)
+#include "config/options.def"
+};
+
+/* Effective options for a new object: attribute object (or current defaults when NULL), then the XML pass, rules and
+ * cross checks (config-files: section 2). Deep copies; free with um_*_options_clear. 0, or -1 + error. */
 int um_context_options_resolve(const lbm_context_attr_t *attr, struct um_context_options *out);
 int um_source_options_resolve(const lbm_src_topic_attr_t *attr, const char *context_name, const char *topic,
                               struct um_source_options *out);
@@ -45,15 +108,18 @@ int um_event_queue_options_resolve(const lbm_event_queue_attr_t *attr, struct um
 int um_options_copy(enum um_option_scope scope, void *dst, const void *src);
 void um_options_clear(enum um_option_scope scope, void *options);
 
-/* Binary and string access on a live object's structure. live_set: refuse options that may not be set during operation. */
-int um_options_set(enum um_option_scope scope, void *options, const char *name, const void *value, size_t len, bool live_set);
+/* Binary and string access on a live object's structure. live_set: refuse options that may not be set during operation.
+ */
+int um_options_set(enum um_option_scope scope, void *options, const char *name, const void *value, size_t len,
+                   bool live_set);
 int um_options_str_set(enum um_option_scope scope, void *options, const char *name, const char *text, bool live_set);
 int um_options_get(enum um_option_scope scope, const void *options, const char *name, void *value, size_t *len);
 int um_options_str_get(enum um_option_scope scope, const void *options, const char *name, char *text, size_t *len);
 int um_options_dump(enum um_option_scope scope, const void *options, int *count, lbm_config_option_t *out);
 int um_options_count(enum um_option_scope scope);
 
-/* First API call of the process: environment variables, default files. Cheap when done; called by every entry point that creates something. */
+/* First API call of the process: environment variables, default files. Cheap when done; called by every entry point
+ * that creates something. */
 void um_config_start(void);
 
 #endif
