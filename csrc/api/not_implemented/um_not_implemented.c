@@ -9,6 +9,7 @@
 #include <lbm/lbmsdm.h>
 
 #include "base/um_error.h"
+#include "base/um_log.h"
 
 struct module_error {
     int errnum;
@@ -32,6 +33,12 @@ int um_not_implemented(enum um_module module, const char *function, const char *
     snprintf(error->text, sizeof error->text, "%s: %s not implemented in this version (see docs/roadmap.md)", function,
              feature);
     return um_error(UM_EOPNOTSUPP, "CoreApi-9001-1", "%s", error->text);
+}
+
+void um_not_implemented_void(enum um_module module, const char *function, const char *feature)
+{
+    (void)um_not_implemented(module, function, feature);
+    um_log(UM_LOG_WARNING, "CoreApi-9001-2", "%s", module_errors[module].text);
 }
 
 int um_module_errnum(enum um_module module)

@@ -17,6 +17,8 @@ enum um_module {
 /* Records "<function>: <feature> not implemented in this version (see docs/roadmap.md)"; always returns -1. */
 int um_not_implemented(enum um_module module, const char *function, const char *feature);
 
+void um_not_implemented_void(enum um_module module, const char *function, const char *feature);
+
 int um_module_errnum(enum um_module module);
 const char *um_module_errmsg(enum um_module module);
 
@@ -33,10 +35,11 @@ const char *um_module_errmsg(enum um_module module);
         return value;                                                                                                  \
     }
 
+/* A call without a result would fail silently: these also log a warning. */
 #define UM_NOT_IMPLEMENTED_VOID(name, ...)                                                                             \
     void name(__VA_ARGS__)                                                                                             \
     {                                                                                                                  \
-        (void)um_not_implemented(MODULE, #name, FEATURE);                                                              \
+        um_not_implemented_void(MODULE, #name, FEATURE);                                                               \
     }
 
 #endif
