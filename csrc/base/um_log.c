@@ -1,0 +1,83 @@
+/* The process-wide log: formats a line and hands it to the application's
+ * callback, or to stderr. Owns the callback registration.
+ * Any thread; the callback runs in the logging thread, without a lock. */
+#include "base/um_log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define UM_LOG_LINE_MAX 2048
+
+static pthread_mutex_t um_log_lock = PTHREAD_MUTEX_INITIALIZER;
+static um_log_proc um_log_current_proc; /* lock */
+static void *um_log_current_clientd;    /* lock */
+
+void um_log_set_proc(um_log_proc proc, void *clientd)
+{
+    pthread_mutex_lock(&um_log_lock);
+    um_log_current_proc = proc;
+    um_log_current_clientd = clientd;
+    pthread_mutex_unlock(&um_log_lock);
+}
+
+static void um_log_emit(int level, const char *line)
+{
+    pthread_mutex_lock(&um_log_lock);
+    um_log_proc proc = um_log_current_proc;
+    void *clientd = um_log_current_clientd;
+    pthread_mutex_unlock(&um_log_lock);
+    if (proc != NULL) {
+        proc(level, line, clientd);
+    } else {
+        fprintf(stderr, "LOG Level %d: %s\n", level, line);
+    }
+}
+
+static void um_log_format(char *line, size_t size, const char *id, const char *fmt, va_list args)
+{
+    int head = id != NULL ? snprintf(line, size, "%s: ", id) : 0;
+    size_t used = head < 0 ? 0 : (size_t)head < size ? (size_t)head : size - 1;
+    vsnprintf(line + used, size - used, fmt, args);
+}
+
+void um_log(int level, const char *id, const char *fmt, ...)
+{
+    int saved = errno;
+    char line[UM_LOG_LINE_MAX];
+    va_list args;
+    va_start(args, fmt);
+    um_log_format(line, sizeof line, id, fmt, args);
+    va_end(args);
+    um_log_emit(level, line);
+    errno = saved;
+}
+
+void um_log_limited(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns, int level, const char *id,
+                    const char *fmt, ...)
+{
+    if (limit->last_ns != 0 && now_ns - limit->last_ns < interval_ns) {
+        limit->suppressed++;
+        return;
+    }
+    int saved = errno;
+    char line[UM_LOG_LINE_MAX];
+    va_list args;
+    va_start(args, fmt);
+    um_log_format(line, sizeof line - 64, id, fmt, args);
+    va_end(args);
+    if (limit->suppressed != 0) {
+        char held[64];
+        snprintf(held, sizeof held, " (%llu similar not logged)", (unsigned long long)limit->suppressed);
+        size_t used = 0;
+        while (line[used] != '\0') {
+            used++;
+        }
+        snprintf(line + used, sizeof line - used, "%s", held);
+    }
+    limit->last_ns = now_ns != 0 ? now_ns : 1;
+    limit->suppressed = 0;
+    um_log_emit(level, line);
+    errno = saved;
+}
