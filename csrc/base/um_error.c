@@ -58,6 +58,14 @@ int um_error_nomem(const char *what, unsigned long bytes)
     return um_error(UM_ENOMEM, "CoreApi-1000-1", "%s: out of memory (%lu bytes)", what, bytes);
 }
 
+void um_error_set(int errnum, const char *text)
+{
+    char copy[sizeof um_last_error.text]; /* the text may be the present one */
+    snprintf(copy, sizeof copy, "%s", text);
+    memcpy(um_last_error.text, copy, sizeof copy);
+    um_last_error.errnum = errnum;
+}
+
 int um_errnum(void)
 {
     return um_last_error.errnum;

@@ -29,6 +29,9 @@ int um_error_os(int saved_errno, const char *id, const char *fmt, ...) __attribu
 /* As um_error(UM_ENOMEM, ...): "<what>: out of memory (<bytes> bytes)". */
 int um_error_nomem(const char *what, unsigned long bytes);
 
+/* Set the state as given, without identifier; the text is cut at 511 bytes. */
+void um_error_set(int errnum, const char *text);
+
 int um_errnum(void);
 const char *um_errmsg(void);
 
