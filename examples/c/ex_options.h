@@ -1,0 +1,93 @@
+/* Command lines of the example programs: one table of options gives the getopt
+ * strings, the parsing and the usage text. Called from main() only; wrong input
+ * ends the program with the usage on stderr and status 1. */
+#ifndef EX_OPTIONS_H
+#define EX_OPTIONS_H
+
+#include <lbm/lbm.h>
+#include <stdbool.h>
+
+enum ex_kind {
+    EX_HELP,     /* usage, status 0 */
+    EX_FLAG,     /* int: set to 1 */
+    EX_COUNTER,  /* int: one more each time it is given */
+    EX_INT,      /* int, may be negative */
+    EX_UNSIGNED, /* unsigned long */
+    EX_TEXT,     /* const char * */
+    EX_CONFIG,   /* configuration file, loaded at once in the order given */
+    EX_RATE,     /* struct ex_rate: [U|M]DATA/RETR */
+    EX_DATAGRAM, /* struct ex_datagram: U|M|S + number */
+    EX_LATER,    /* flag of a feature this version does not have: says so and goes on */
+    EX_LATER_ARG /* the same, with an argument */
+};
+
+struct ex_option {
+    char letter;      /* 0: long form only */
+    const char *name; /* NULL: short form only */
+    enum ex_kind kind;
+    void *target;         /* by kind; for EX_LATER the name of the feature */
+    const char *argument; /* as shown in the usage; NULL: takes none */
+    const char *help;
+};
+
+/* The table ends with an entry whose letter is 0 and whose name is NULL. */
+#define EX_END                                                                                                         \
+    {                                                                                                                  \
+        0, NULL, EX_FLAG, NULL, NULL, NULL                                                                             \
+    }
+
+#define EX_COMMON_MONITOR                                                                                              \
+    {0, "monitor-transport", EX_LATER_ARG, "monitoring", "NAME", "monitoring transport module"},                       \
+        {0, "monitor-transport-opts", EX_LATER_ARG, "monitoring", "TEXT", "options of the transport module"},          \
+        {0, "monitor-format", EX_LATER_ARG, "monitoring", "NAME", "monitoring format module"},                         \
+        {0, "monitor-format-opts", EX_LATER_ARG, "monitoring", "TEXT", "options of the format module"},                \
+    {                                                                                                                  \
+        0, "monitor-appid", EX_LATER_ARG, "monitoring", "TEXT", "application id shown by the monitor"                  \
+    }
+#define EX_MONITOR(name, what)                                                                                         \
+    {                                                                                                                  \
+        0, name, EX_LATER_ARG, "monitoring", "SEC", "monitor the " what " every SEC seconds"                           \
+    }
+
+struct ex_rate {
+    char protocol;                       /* 'M', 'U', or 0 when not given */
+    unsigned long long data, retransmit; /* bits per second */
+};
+
+struct ex_datagram {
+    char which; /* 'M', 'U', 'S', or 0 */
+    unsigned size;
+};
+
+struct ex_program {
+    const char *purpose;    /* one sentence */
+    const char *positional; /* shown in the usage; "" when there is none */
+    int required;           /* number of positional arguments that must be there */
+    const struct ex_option *options;
+};
+
+/* Index of the first positional argument in argv. Ignores SIGPIPE and installs the log printer. */
+int ex_parse(int argc, char **argv, const struct ex_program *program);
+_Noreturn void ex_usage(const char *path, const struct ex_program *program, int status);
+
+/* "<function>: <lbm_errmsg()>" on stderr, status 1. */
+_Noreturn void ex_fail(const char *function);
+#define EX_TRY(function, ...)                                                                                          \
+    do {                                                                                                               \
+        if (function(__VA_ARGS__) == LBM_FAILURE) {                                                                    \
+            ex_fail(#function);                                                                                        \
+        }                                                                                                              \
+    } while (0)
+
+/* Put -R and -G into attribute objects and print what was chosen. */
+void ex_apply_rate(const struct ex_rate *rate, lbm_context_attr_t *cattr, lbm_src_topic_attr_t *sattr);
+void ex_apply_source_datagram(const struct ex_datagram *datagram, lbm_context_attr_t *cattr,
+                              lbm_src_topic_attr_t *sattr);
+void ex_apply_receiver_datagram(const struct ex_datagram *datagram, lbm_context_attr_t *cattr);
+
+double ex_now(void); /* seconds, monotonic */
+void ex_sleep_ms(unsigned long ms);
+/* Sleeps up to `seconds` in short steps; returns early when *stop becomes non-zero (stop may be NULL). */
+void ex_sleep_until(double seconds, volatile const int *stop);
+
+#endif
