@@ -7,6 +7,7 @@
 #define UM_DELIVERY_DC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/um_buf.h"
@@ -15,12 +16,12 @@
 struct um_dc;
 
 struct um_dc_config {
-    int ordered_delivery;          /* 1, 0, -1 */
-    uint32_t maximum_burst_loss;   /* fragments */
-    uint64_t gap_timeout_ns;       /* NAK generation interval; 0 = loss at once (TCP) */
+    int ordered_delivery;            /* 1, 0, -1 */
+    uint32_t maximum_burst_loss;     /* fragments */
+    uint64_t gap_timeout_ns;         /* NAK generation interval; 0 = loss at once (TCP) */
     uint64_t loss_check_interval_ns; /* 0 = expiry only on traffic */
-    uint32_t map_entries_max;      /* 0 = unlimited */
-    size_t reassembly_size_max;    /* bytes per message */
+    uint32_t map_entries_max;        /* 0 = unlimited */
+    size_t reassembly_size_max;      /* bytes per message */
 };
 
 /* One delivery. `buf` holds data (ref to keep); for a reassembled message it is a heap buffer of the DC's. */
@@ -42,18 +43,30 @@ struct um_dc_ops {
     void (*loss)(void *user, uint32_t sqn, uint64_t now_ns);
     void (*burst_loss)(void *user, uint32_t first_sqn, uint32_t count, uint64_t now_ns);
     void (*set_timer)(void *user, uint64_t due_ns); /* UM_NEVER disarms */
+    /* A gap was seen; it may still be filled. May be NULL. */
+    void (*missing)(void *user, uint32_t first_sqn, uint32_t count, uint64_t now_ns);
 };
 
 struct um_dc_stats {
-    uint64_t delivered, duplicates, lost, bursts, malformed, reassembly_dropped, map_overflow;
+    uint64_t delivered;  /* messages, or fragments in mode 0 */
+    uint64_t duplicates; /* dropped: seen before, or given up before */
+    uint64_t missing;    /* sequence numbers found missing */
+    uint64_t lost;       /* sequence numbers given up, burst losses included */
+    uint64_t bursts;
+    uint64_t malformed;          /* bad fragment headers, impossible TSNIs */
+    uint64_t reassembly_dropped; /* messages beyond the bounds of reassembly */
+    uint64_t map_overflow;       /* gaps given up early, or arrivals dropped, for want of room */
 };
 
 struct um_dc *um_dc_create(const struct um_dc_config *config, const struct um_dc_ops *ops, void *user);
 void um_dc_destroy(struct um_dc *dc); /* held messages are dropped, nothing is delivered */
-/* The callbacks may not call back into this DC, and may destroy it only through a flag checked by the owner afterwards. */
+/* The callbacks may not call back into this DC, and may destroy it only through a flag checked by the owner afterwards.
+ */
 void um_dc_on_data(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *msg, struct um_buf *buf);
 void um_dc_on_tsni(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn); /* 0xFFFFFFFF: nothing sent yet */
 void um_dc_on_timer(struct um_dc *dc, uint64_t now_ns);
+size_t um_dc_held(const struct um_dc *dc);             /* fragments in the order map */
+size_t um_dc_reassembly_bytes(const struct um_dc *dc); /* allocated for partial messages */
 const struct um_dc_stats *um_dc_stats(const struct um_dc *dc);
 
 #endif

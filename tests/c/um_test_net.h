@@ -56,11 +56,11 @@ static inline bool um_test_net_private(void)
     return state == 1;
 }
 
-#define TEST_NEEDS_NET()                                                               \
-    do {                                                                               \
-        if (!um_test_net_private()) {                                                  \
-            TEST_SKIP("needs permission to make a network namespace (CAP_SYS_ADMIN)"); \
-        }                                                                              \
+#define TEST_NEEDS_NET()                                                                                               \
+    do {                                                                                                               \
+        if (!um_test_net_private()) {                                                                                  \
+            TEST_SKIP("needs permission to make a network namespace (CAP_SYS_ADMIN)");                                 \
+        }                                                                                                              \
     } while (0)
 
 #endif
