@@ -60,7 +60,8 @@ void um_command_init(struct um_command *cmd, void (*fn)(struct um_command *cmd))
 void um_loop_post(struct um_loop *loop, struct um_command *cmd);   /* no effect when already posted */
 void um_loop_unpost(struct um_loop *loop, struct um_command *cmd); /* [loop] withdraw */
 
-/* Sequential mode: one pass; waits up to timeout_ms (-1: until something happens). 0 / -1.
+/* Sequential mode: passes until something ran, waiting up to timeout_ms (-1: without bound, 0: one pass, no wait).
+ * 0; 1 when um_loop_unblock() ended it; -1 + error (embedded loop, inside a callback, two threads at once).
  * `user_time_ns` non-zero replaces the clock (LBM_PROC_EVENT_EX_FLAG_USER_TIME). */
 int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns);
 int um_loop_unblock(struct um_loop *loop); /* makes the running or next run_once return; any thread */

@@ -1,0 +1,235 @@
+/* Sockets: always non-blocking and close-on-exec; failures name the address or
+ * the option that caused them. No state except which buffer clamps were logged.
+ * Any thread. */
+#define _GNU_SOURCE
+#include "net/um_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/um_error.h"
+#include "base/um_log.h"
+
+#define UM_CLAMPS_LOGGED_MAX 32
+
+static struct sockaddr_in um_sockaddr(struct in_addr addr, uint16_t port)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = addr};
+}
+
+/* Close after a failure, keeping errno for the caller. */
+static int um_socket_fail(int fd, int *err, int saved)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = saved;
+    if (err != NULL) {
+        *err = saved;
+    }
+    return -1;
+}
+
+static int um_socket_bound(int type, struct in_addr addr, uint16_t port, bool reuseaddr, int *err)
+{
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &addr, text, sizeof text);
+    const char *kind = type == SOCK_STREAM ? "TCP" : "UDP";
+    int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        int saved = errno;
+        um_error_os(saved, "CoreApi-1030-1", "creating a %s socket", kind);
+        return um_socket_fail(fd, err, saved);
+    }
+    int one = 1;
+    if (reuseaddr && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0) {
+        int saved = errno;
+        um_error_os(saved, "CoreApi-1030-2", "SO_REUSEADDR on the %s socket for %s:%u", kind, text, port);
+        return um_socket_fail(fd, err, saved);
+    }
+    struct sockaddr_in sin = um_sockaddr(addr, port);
+    if (bind(fd, (struct sockaddr *)&sin, sizeof sin) < 0) {
+        int saved = errno;
+        um_error_os(saved, "CoreApi-1030-3", "binding a %s socket to %s:%u", kind, text, port);
+        return um_socket_fail(fd, err, saved);
+    }
+    return fd;
+}
+
+int um_socket_tcp_listen(struct in_addr addr, uint16_t port, int backlog, bool reuseaddr, uint16_t *bound_port,
+                         int *err)
+{
+    int fd = um_socket_bound(SOCK_STREAM, addr, port, reuseaddr, err);
+    if (fd < 0) {
+        return -1;
+    }
+    if (listen(fd, backlog) < 0) {
+        int saved = errno;
+        um_error_os(saved, "CoreApi-1030-4", "listening on TCP port %u", port);
+        return um_socket_fail(fd, err, saved);
+    }
+    if (bound_port != NULL) {
+        *bound_port = um_socket_local_port(fd);
+    }
+    return fd;
+}
+
+int um_socket_tcp_listen_range(struct in_addr addr, uint16_t low, uint16_t high, int backlog, bool reuseaddr,
+                               const char *what, uint16_t *bound_port)
+{
+    int err = 0;
+    if (low == 0 && high == 0) {
+        return um_socket_tcp_listen(addr, 0, backlog, reuseaddr, bound_port, &err);
+    }
+    for (unsigned port = low; port <= high; port++) {
+        int fd = um_socket_tcp_listen(addr, (uint16_t)port, backlog, reuseaddr, bound_port, &err);
+        if (fd >= 0 || err != EADDRINUSE) {
+            return fd;
+        }
+    }
+    return um_error(UM_EOS, "CoreApi-1030-5",
+                    "%s %u..%u: no free port in this range; widen it, or set both to 0 for any free port", what, low,
+                    high);
+}
+
+int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port)
+{
+    char text[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &to, text, sizeof text);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return um_error_os(errno, "CoreApi-1030-6", "creating a TCP socket for %s:%u", text, port);
+    }
+    if (from.s_addr != htonl(INADDR_ANY)) {
+        int one = 1;
+        /* The port is chosen at connect time, so that it only needs to be free for this peer; older kernels choose it
+         * here. */
+        (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+        struct sockaddr_in local = um_sockaddr(from, 0);
+        if (bind(fd, (struct sockaddr *)&local, sizeof local) < 0) {
+            int saved = errno;
+            char local_text[INET_ADDRSTRLEN];
+            inet_ntop(AF_INET, &from, local_text, sizeof local_text);
+            um_error_os(saved, "CoreApi-1030-7", "binding to %s before connecting to %s:%u", local_text, text, port);
+            return um_socket_fail(fd, NULL, saved);
+        }
+    }
+    struct sockaddr_in peer = um_sockaddr(to, port);
+    if (connect(fd, (struct sockaddr *)&peer, sizeof peer) < 0 && errno != EINPROGRESS && errno != EINTR) {
+        int saved = errno;
+        um_error_os(saved, "CoreApi-1030-8", "connecting to %s:%u", text, port);
+        return um_socket_fail(fd, NULL, saved);
+    }
+    return fd;
+}
+
+int um_socket_udp(struct in_addr addr, uint16_t port, bool reuse, int *err)
+{
+    return um_socket_bound(SOCK_DGRAM, addr, port, reuse, err);
+}
+
+int um_socket_set_nodelay(int fd, bool on)
+{
+    int value = on;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value) < 0) {
+        return um_error_os(errno, "CoreApi-1030-9", "TCP_NODELAY");
+    }
+    return 0;
+}
+
+/* Many sockets share one option: a clamp is logged once per option and granted size. */
+static bool um_socket_clamp_is_news(const char *option, int granted)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        char option[64];
+        int granted;
+    } known[UM_CLAMPS_LOGGED_MAX];
+    bool news = true;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < UM_CLAMPS_LOGGED_MAX; i++) {
+        if (known[i].option[0] == '\0') {
+            snprintf(known[i].option, sizeof known[i].option, "%s", option);
+            known[i].granted = granted;
+            break;
+        }
+        if (strcmp(known[i].option, option) == 0 && known[i].granted == granted) {
+            news = false;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return news;
+}
+
+static void um_socket_set_buffer(int fd, int name, const char *sysctl, size_t bytes, const char *option,
+                                 const char *log_id)
+{
+    if (bytes == 0) {
+        return;
+    }
+    int wanted = bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
+    int granted = 0;
+    socklen_t len = sizeof granted;
+    if (setsockopt(fd, SOL_SOCKET, name, &wanted, sizeof wanted) < 0 ||
+        getsockopt(fd, SOL_SOCKET, name, &granted, &len) < 0) {
+        um_log(UM_LOG_WARNING, log_id, "%s %zu: %s", option, bytes, strerror(errno));
+        return;
+    }
+    granted /= 2; /* the kernel reports twice the usable size */
+    if (granted < wanted && um_socket_clamp_is_news(option, granted)) {
+        um_log(UM_LOG_WARNING, log_id,
+               "%s %zu: the system grants only %d bytes; raise the limit with `sysctl -w %s=%zu`", option, bytes,
+               granted, sysctl, bytes);
+    }
+}
+
+void um_socket_set_rcvbuf(int fd, size_t bytes, const char *option, const char *log_id)
+{
+    um_socket_set_buffer(fd, SO_RCVBUF, "net.core.rmem_max", bytes, option, log_id);
+}
+
+void um_socket_set_sndbuf(int fd, size_t bytes, const char *option, const char *log_id)
+{
+    um_socket_set_buffer(fd, SO_SNDBUF, "net.core.wmem_max", bytes, option, log_id);
+}
+
+int um_socket_set_keepalive(int fd, unsigned timeout_ms)
+{
+    int on = 1, count = 10;
+    int idle = timeout_ms / 2000 > 0 ? (int)(timeout_ms / 2000) : 1;
+    int interval = timeout_ms / 20000 > 0 ? (int)(timeout_ms / 20000) : 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval) < 0) {
+        return um_error_os(errno, "CoreApi-1030-10", "TCP keepalive (activity timeout %u ms)", timeout_ms);
+    }
+    return 0;
+}
+
+static struct sockaddr_in um_socket_local(int fd)
+{
+    struct sockaddr_in local = {0};
+    socklen_t len = sizeof local;
+    if (getsockname(fd, (struct sockaddr *)&local, &len) < 0) {
+        memset(&local, 0, sizeof local);
+    }
+    return local;
+}
+
+uint16_t um_socket_local_port(int fd)
+{
+    return ntohs(um_socket_local(fd).sin_port);
+}
+
+struct in_addr um_socket_local_addr(int fd)
+{
+    return um_socket_local(fd).sin_addr;
+}
