@@ -13,12 +13,14 @@
 #include "base/um_list.h"
 #include "config/um_options.h"
 #include "transport/um_src_session.h"
+#include "transport/um_uim.h"
 #include "wire/um_lbmc.h"
 
 struct um_rcv_session;
 struct um_rcv_sessions;
 struct um_rcv_stream;
 
+/* The callbacks may make any stream leave, this one included, and join others. */
 struct um_rcv_stream_events {
     /* Data or request. `buf` holds the bytes; ref it to keep them. Hot path. */
     void (*on_data)(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns);
@@ -30,27 +32,40 @@ struct um_rcv_stream_events {
     void (*on_read_end)(struct um_rcv_stream *stream, uint64_t now_ns);
 };
 
+/* Set events and tidx and zero the rest before um_rcv_sessions_join(). */
 struct um_rcv_stream {
-    struct um_list node; /* session's streams */
+    struct um_list node;            /* session's streams */
     struct um_rcv_session *session; /* NULL: not joined */
     const struct um_rcv_stream_events *events;
     uint32_t tidx;
+    bool paused;
+    struct um_list touched; /* session's list: on_read_end is due */
+    struct um_list bos_due; /* session's list: joined an active session, BOS not yet reported */
 };
 
-/* Messages that arrive for the session as a whole or at the request port. */
+/* The receive sessions of a context. `uim` carries source-side-filtering requests; NULL: none are sent. NULL + error.
+ */
 struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, struct um_uim *uim);
 void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions); /* no events are reported */
 
-/* Join the session named by `info` (starting the connection if this context is not on it yet) and attach the stream under
- * info->transport_idx... topic index `stream->tidx`. on_bos is reported at once, after this returns and on the loop, when the
- * session is already active. -1 + error for transports not available (logged once per transport). */
+/* Join the session named by `info` (starting the connection if this context is not on it yet) and attach the stream
+ * under its topic index `stream->tidx`. The options of the first stream of a session decide. on_bos is reported after
+ * this returns, from the loop, when the session is already active. A connection that cannot be made reports on_eos,
+ * later. -1 + error: the transport is not available (logged once per transport), the topic index is already attached,
+ * out of memory. */
 int um_rcv_sessions_join(struct um_rcv_sessions *sessions, const lbm_transport_source_info_t *info,
                          const struct um_receiver_options *opts, struct um_rcv_stream *stream);
 void um_rcv_stream_leave(struct um_rcv_stream *stream); /* no EOS; the session closes with its last stream */
 
+/* Back-pressure: stop reading the stream's session, until every stream that paused it has resumed or left. What is
+ * already in the receive buffer still arrives. The activity timeout does not run meanwhile. */
+void um_rcv_session_pause(struct um_rcv_stream *stream);
+void um_rcv_session_resume(struct um_rcv_stream *stream);
+
 /* Source string of the session without topic index (stable while joined), and statistics. */
 const char *um_rcv_stream_source(const struct um_rcv_stream *stream);
-int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_stats_t *out, int max); /* returns count */
+int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_stats_t *out,
+                          int max); /* returns count */
 void um_rcv_sessions_stats_reset(struct um_rcv_sessions *sessions);
 int um_rcv_stream_stats(struct um_rcv_stream *stream, lbm_rcv_transport_stats_t *out);
 void um_rcv_stream_stats_reset(struct um_rcv_stream *stream);

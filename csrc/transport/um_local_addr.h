@@ -1,0 +1,28 @@
+/* Which local address a TCP socket of the transports binds: the interface option
+ * of the object, else default_interface, else any. Used at creation, on any thread. */
+#ifndef UM_TRANSPORT_LOCAL_ADDR_H
+#define UM_TRANSPORT_LOCAL_ADDR_H
+
+#include <lbm/lbm.h>
+#include <netinet/in.h>
+
+#include "net/um_iface.h"
+
+/* 0, or -1 + UM_EINVAL when no interface of this host matches. */
+static inline int um_local_addr(const lbm_ipv4_address_mask_t *option, const lbm_ipv4_address_mask_t *fallback,
+                                struct in_addr *out)
+{
+    const lbm_ipv4_address_mask_t *chosen = option->addr != 0 ? option : fallback;
+    struct um_iface iface;
+    out->s_addr = INADDR_ANY;
+    if (chosen->addr == 0) {
+        return 0;
+    }
+    if (um_iface_match(chosen->addr, chosen->bits, &iface) != 0) {
+        return -1;
+    }
+    *out = iface.addr;
+    return 0;
+}
+
+#endif

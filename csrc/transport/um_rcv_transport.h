@@ -1,0 +1,72 @@
+/* Between the generic receive session and the transports below it: what a
+ * transport embeds, reports and implements. Only um_rcv_session.c and the
+ * receivers in transport/<name>/ include this. Everything is [loop]. */
+#ifndef UM_TRANSPORT_RCV_TRANSPORT_H
+#define UM_TRANSPORT_RCV_TRANSPORT_H
+
+#include "base/um_map.h"
+#include "transport/um_rcv_session.h"
+
+struct um_rcv_session_key {
+    uint32_t ip; /* network order */
+    uint32_t session_id;
+    uint32_t port;
+};
+
+enum um_rcv_session_state {
+    UM_RCV_JOINING, /* connecting, or waiting to connect; nothing received */
+    UM_RCV_ACTIVE,  /* a message was received: BOS is out */
+    UM_RCV_ENDED    /* out of the table; freed as soon as nobody works on it */
+};
+
+struct um_rcv_transport_ops {
+    void (*stop)(struct um_rcv_session *session);                    /* close; no more reports. Once. */
+    void (*destroy)(struct um_rcv_session *session);                 /* free the structure; after stop */
+    void (*set_paused)(struct um_rcv_session *session, bool paused); /* only on real changes */
+};
+
+/* Source-side filtering, as the source asked for it with SSF_INIT. */
+struct um_rcv_filter {
+    bool wanted;
+    uint32_t transport_idx, client_idx;
+    uint32_t ip; /* network order */
+    uint16_t port;
+};
+
+/* First member of a transport's session. */
+struct um_rcv_session {
+    const struct um_rcv_transport_ops *ops;
+    struct um_rcv_sessions *owner;
+    struct um_list node; /* owner's sessions */
+    struct um_rcv_session_key key;
+    enum um_rcv_session_state state;
+    bool attention;  /* something besides plain data is to be done: first message, BOS due, ended */
+    unsigned busy;   /* frames of this session's code on the stack; it is not freed meanwhile */
+    unsigned paused; /* streams that want it paused */
+    struct um_list streams;
+    struct um_u32_map topics;          /* topic index -> stream */
+    struct um_rcv_stream *last_stream; /* of the previous message */
+    struct um_list touched, bos_due;   /* streams */
+    struct um_command bos_command;
+    struct um_rcv_filter filter;
+    uint64_t bytes_rcved, msgs_rcved, msgs_no_topic, reqs_rcved;
+    uint64_t msgs_malformed;
+    char source[64];
+};
+
+/* A read pass: begin, one call per message, end. message() and end() return false when the session ended; after end()
+ * has returned false it is freed. */
+static inline void um_rcv_session_begin(struct um_rcv_session *session)
+{
+    session->busy++;
+}
+bool um_rcv_session_message(struct um_rcv_session *session, const struct um_lbmc_msg *msg, struct um_buf *buf,
+                            uint64_t now_ns);
+/* A well-framed message that was dropped: activity, nothing else. */
+bool um_rcv_session_malformed(struct um_rcv_session *session);
+bool um_rcv_session_end(struct um_rcv_session *session, uint64_t now_ns);
+
+/* The session is over: EOS to every stream, stop, free (when no pass is on the stack). */
+void um_rcv_session_lost(struct um_rcv_session *session, uint64_t now_ns);
+
+#endif
