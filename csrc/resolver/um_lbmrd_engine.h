@@ -1,0 +1,42 @@
+/* The lbmrd daemon without its socket: client table, forwarding, reaping.
+ * Owned and called by one thread; time and datagrams are given to it, sends
+ * leave through the operations table. Logs through um_log(). */
+#ifndef UM_RESOLVER_UM_LBMRD_ENGINE_H
+#define UM_RESOLVER_UM_LBMRD_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UM_LBMRD_MAX_CLIENTS 16384 /* default bound; a forged sender can fill the table, not the memory */
+
+struct um_lbmrd_config {
+    uint64_t ttl_ns;      /* a client unheard for longer is removed */
+    uint64_t activity_ns; /* how often that is checked */
+    size_t max_clients;
+    uint32_t own_ip; /* network order; a datagram that claims to come from here is dropped, it would circle for ever */
+    uint16_t own_port;
+    /* Send one datagram; ip in network order, port in host order. 0 or an errno value. */
+    int (*send)(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len);
+    void *arg;
+};
+
+struct um_lbmrd_stats {
+    uint64_t received, keepalives, forwarded, send_errors, invalid, from_self, refused_clients;
+};
+
+struct um_lbmrd;
+
+struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t now_ns); /* NULL: out of memory */
+void um_lbmrd_destroy(struct um_lbmrd *engine);
+
+/* A datagram as received; 0.0.0.0 addresses inside are replaced in place. */
+void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *data, size_t len, uint32_t ip,
+                          uint16_t port);
+/* To be called at or after um_lbmrd_next_timer(); removes clients that have been silent. */
+void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns);
+uint64_t um_lbmrd_next_timer(const struct um_lbmrd *engine);
+
+size_t um_lbmrd_clients(const struct um_lbmrd *engine);
+const struct um_lbmrd_stats *um_lbmrd_stats(const struct um_lbmrd *engine);
+
+#endif

@@ -1,0 +1,74 @@
+"""The public surface: what the headers declare is what libum.so exports, and each header stands alone.
+
+UM_BUILD_DIR names the build tree (default ./build).
+"""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("UM_BUILD_DIR", ROOT / "build"))
+LIBRARY = BUILD / "lib" / "libum.so"
+HEADERS = sorted(path.name for path in (ROOT / "include").glob("*.h"))
+
+sys.path.insert(0, str(ROOT / "tools"))
+import api_coverage  # noqa: E402
+
+
+def declared_functions():
+    return {name for names in api_coverage.declared().values() for name in names}
+
+
+def exported_symbols():
+    if not LIBRARY.exists():
+        pytest.skip(f"{LIBRARY} is not built")
+    listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
+    symbols = {line.split()[-1].split("@")[0] for line in listing.splitlines()}
+    return symbols - {"LIBUM_0"}  # the version node itself
+
+
+def test_every_declared_function_is_exported():
+    assert declared_functions() - exported_symbols() == set()
+
+
+def test_nothing_else_is_exported():
+    assert exported_symbols() - declared_functions() == set()
+
+
+def test_the_coverage_page_is_up_to_date_and_every_function_is_defined_once():
+    check = subprocess.run([sys.executable, ROOT / "tools" / "api_coverage.py", "--check"], capture_output=True, text=True,
+                           check=False)
+    assert check.returncode == 0, check.stderr
+
+
+def test_the_library_needs_only_what_it_documents():
+    dynamic = subprocess.run(["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True).stdout
+    assert re.search(r"SONAME.*\[libum\.so\.0\]", dynamic)
+    needed = {name.split(".so")[0] for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic)}
+    sanitizers = {"libasan", "libubsan", "libtsan"}
+    assert needed - sanitizers <= {"libc", "libm", "libpcre2-8", "libxml2", "ld-linux-x86-64", "libgcc_s", "libdl",
+                                   "libpthread"}
+
+
+@pytest.fixture(name="include")
+def include_directory(tmp_path):
+    (tmp_path / "lbm").symlink_to(ROOT / "include")
+    return tmp_path
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("compiler, standard, suffix", [("gcc", "c11", "c"), ("g++", "c++11", "cpp"),
+                                                        ("clang", "c11", "c"), ("clang++", "c++11", "cpp")])
+def test_each_header_compiles_alone_without_a_warning(header, compiler, standard, suffix, include, tmp_path):
+    if subprocess.run(["which", compiler], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"{compiler} is not installed")
+    source = tmp_path / f"alone.{suffix}"
+    source.write_text(f"#include <lbm/{header}>\n#include <lbm/{header}>\nint alone(void);\nint alone(void) {{ return 0; }}\n")
+    run = subprocess.run([compiler, f"-std={standard}", "-Wall", "-Wextra", "-pedantic", "-Wstrict-prototypes"
+                          if suffix == "c" else "-Wall", "-Werror", "-I", include, "-fsyntax-only", source],
+                         capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,155 @@
+"""Requirement I1: a program builds against an installed libum, found by CMake or pkg-config, shared or static.
+
+Only the install tree is used: the build tree (UM_BUILD_DIR, default ./build) is installed into a temporary DESTDIR.
+"""
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("UM_BUILD_DIR", ROOT / "build"))
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+#include <lbm/lbm.h>
+#include <lbm/um.h>
+
+int main(void)
+{
+    lbm_context_attr_t *attr;
+    char value[256];
+    size_t size = sizeof value;
+    if (lbm_context_attr_create(&attr) != 0 ||
+        lbm_context_attr_str_getopt(attr, "operational_mode", value, &size) != 0) {
+        fprintf(stderr, "%s\n", lbm_errmsg());
+        return 1;
+    }
+    lbm_context_attr_delete(attr);
+    printf("%s|%s|%s\n", lbm_version(), um_version(), value);
+    return strcmp(value, "embedded") != 0;
+}
+"""
+
+CMAKE_LISTS = """
+cmake_minimum_required(VERSION 3.20)
+project(consumer C)
+find_package(um 0.1 REQUIRED CONFIG)
+add_executable(shared program.c)
+target_link_libraries(shared PRIVATE um::um)
+add_executable(static program.c)
+target_link_libraries(static PRIVATE um::um_static)
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def sanitizer_flags():
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    for line in cache.splitlines():
+        if line.startswith("UM_SANITIZE:") and line.partition("=")[2]:
+            return [f"-fsanitize={line.partition('=')[2]}"]
+    return []
+
+
+@pytest.fixture(name="tree", scope="module")
+def install_tree(tmp_path_factory):
+    """The prefix of an installation, moved to a place that neither the build nor the library knows of."""
+    if not (BUILD / "CMakeCache.txt").exists():
+        pytest.skip(f"{BUILD} is not a build tree")
+    stage = tmp_path_factory.mktemp("stage")
+    run("cmake", "--install", BUILD, "--prefix", "/opt/um", env={**os.environ, "DESTDIR": str(stage)})
+    moved = tmp_path_factory.mktemp("moved") / "um"
+    shutil.move(stage / "opt" / "um", moved)
+    return moved
+
+
+@pytest.fixture(name="program")
+def source_file(tmp_path):
+    path = tmp_path / "program.c"
+    path.write_text(PROGRAM)
+    return path
+
+
+def library_directory(tree):
+    return next(tree.rglob("libum.so.0")).parent
+
+
+def check_output(program, tree=None):
+    environment = dict(os.environ)
+    environment.pop("LD_LIBRARY_PATH", None)
+    if tree is not None:
+        environment["LD_LIBRARY_PATH"] = str(library_directory(tree))
+    assert run(program, env=environment).startswith("UM 6.17 (libum ")
+
+
+def needs_libum(program):
+    return "libum.so.0" in run("readelf", "-d", program)
+
+
+def pkg_config(tree, *arguments):
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(library_directory(tree) / "pkgconfig")}
+    return run("pkg-config", *arguments, "um", env=environment).split()
+
+
+def test_i1_the_install_tree_has_headers_libraries_and_programs(tree):
+    libraries = library_directory(tree)
+    assert {path.name for path in (tree / "include" / "lbm").iterdir()} == {
+        path.name for path in (ROOT / "include").glob("*.h")}
+    assert os.readlink(libraries / "libum.so") == "libum.so.0"
+    assert os.readlink(libraries / "liblbm.so") == "libum.so"
+    assert (libraries / "libum.a").is_file()
+    assert (tree / "bin" / "lbmrd").is_file()
+    assert (tree / "bin" / "minsrc").is_file()
+
+
+def test_i1_installed_files_do_not_mention_the_build_tree(tree):
+    libraries = library_directory(tree)
+    for path in [*libraries.glob("pkgconfig/*"), *libraries.glob("cmake/um/*")]:
+        text = path.read_text()
+        assert str(BUILD.resolve()) not in text and str(ROOT) not in text, path
+
+
+def test_i1_cmake_finds_the_package_and_links_both_ways(tree, program, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS)
+    flags = " ".join(sanitizer_flags())
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_FLAGS={flags}")
+    run("cmake", "--build", tmp_path / "out")
+    assert needs_libum(tmp_path / "out" / "shared")
+    assert not needs_libum(tmp_path / "out" / "static")
+    check_output(tmp_path / "out" / "shared", tree)
+    check_output(tmp_path / "out" / "static")
+
+
+def test_i1_a_newer_version_than_installed_is_refused(tree, program, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS.replace("um 0.1", "um 99.0"))
+    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tree}"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "99.0" in done.stderr
+
+
+def test_i1_pkg_config_links_the_shared_library(tree, program, tmp_path):
+    run("cc", *sanitizer_flags(), program, "-o", tmp_path / "shared", *pkg_config(tree, "--cflags", "--libs"))
+    assert needs_libum(tmp_path / "shared")
+    check_output(tmp_path / "shared", tree)
+
+
+def test_i1_pkg_config_links_the_static_library(tree, program, tmp_path):
+    words = ["-l:libum.a" if word == "-lum" else word for word in pkg_config(tree, "--static", "--cflags", "--libs")]
+    run("cc", *sanitizer_flags(), program, "-o", tmp_path / "static", *words)
+    assert not needs_libum(tmp_path / "static")
+    check_output(tmp_path / "static")
+
+
+def test_i1_programs_written_for_liblbm_link(tree, program, tmp_path):
+    run("cc", *sanitizer_flags(), program, "-o", tmp_path / "lbm", "-I", tree / "include", "-L", library_directory(tree),
+        "-llbm")
+    assert needs_libum(tmp_path / "lbm")
+    check_output(tmp_path / "lbm", tree)
