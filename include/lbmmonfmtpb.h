@@ -1,4 +1,4 @@
-/** libum public header lbmmonfmtpb.h */
+/** lbmmonfmtpb.h - the monitoring format module that writes statistics as protocol buffers. */
 #ifndef LBM_LBMMONFMTPB_H_INCLUDED
 #define LBM_LBMMONFMTPB_H_INCLUDED
 
@@ -9,69 +9,120 @@
 extern "C" {
 #endif
 
+/** Versions of this format. */
 #define LBMMON_FORMAT_PB_VERSION_1 1
 #define LBMMON_FORMAT_PB_VERSION_CURRENT 1
 
+/** Function table of the module; static. */
 LBMExpDLL const lbmmon_format_func_t *lbmmon_format_pb_module(void);
+
+/** Starts the module. */
 LBMExpDLL int lbmmon_format_pb_init(void **FormatClientData, const void *FormatOptions);
+
+/** Changes options while running. */
 LBMExpDLL int lbmmon_format_pb_apply_format_options(void *FormatClientData, const void *FormatOptions);
+
+/** Filter part of the options. */
 LBMExpDLL int lbmmon_format_pb_default_filter_options(void *FormatClientData, char *FormatOptions, size_t Size);
+
+/** Filter part of the options. */
 LBMExpDLL int lbmmon_format_pb_default_store_filter_options(char *FormatOptions, size_t Size);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_rcv_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                              const lbmmon_packet_attributes_t *Attributes,
                                              const lbm_rcv_transport_stats_t *Statistics, void *FormatClientData);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_src_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                              const lbmmon_packet_attributes_t *Attributes,
                                              const lbm_src_transport_stats_t *Statistics, void *FormatClientData);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_evq_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                              const lbmmon_packet_attributes_t *Attributes,
                                              const lbm_event_queue_stats_t *Statistics, void *FormatClientData);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_ctx_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                              const lbmmon_packet_attributes_t *Attributes,
                                              const lbm_context_stats_t *Statistics, void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_rcv_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
-                                               lbm_rcv_transport_stats_t *Statistics, const char *Source,
-                                               size_t Length, unsigned short ModuleID, void *FormatClientData);
+                                               lbm_rcv_transport_stats_t *Statistics, const char *Source, size_t Length,
+                                               unsigned short ModuleID, void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_src_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
-                                               lbm_src_transport_stats_t *Statistics, const char *Source,
-                                               size_t Length, unsigned short ModuleID, void *FormatClientData);
+                                               lbm_src_transport_stats_t *Statistics, const char *Source, size_t Length,
+                                               unsigned short ModuleID, void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_evq_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
                                                lbm_event_queue_stats_t *Statistics, const char *Source, size_t Length,
                                                unsigned short ModuleID, void *FormatClientData);
-LBMExpDLL int lbmmon_ctx_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
-                                               lbm_context_stats_t *Statistics, const char *Source, size_t Length,
-                                               unsigned short ModuleID, void *FormatClientData);
+
+/** Decodes one kind of statistics. */
+LBMExpDLL int lbmmon_ctx_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes, lbm_context_stats_t *Statistics,
+                                               const char *Source, size_t Length, unsigned short ModuleID,
+                                               void *FormatClientData);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_rcv_topic_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                                    const lbmmon_packet_attributes_t *Attributes, const char *Topic,
                                                    lbm_ulong_t SourceCount, const lbm_rcv_topic_stats_t *Sources,
                                                    void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_rcv_topic_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes, size_t *Count,
                                                      lbm_rcv_topic_stats_t *Statistics, const char *Source,
                                                      size_t Length, unsigned short ModuleID, void *FormatClientData);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_wildcard_rcv_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                                       const lbmmon_packet_attributes_t *Attributes,
                                                       const lbm_wildcard_rcv_stats_t *Statistics,
                                                       void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_wildcard_rcv_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
                                                         lbm_wildcard_rcv_stats_t *Statistics, const char *Source,
-                                                        size_t Length, unsigned short ModuleID,
-                                                        void *FormatClientData);
+                                                        size_t Length, unsigned short ModuleID, void *FormatClientData);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_store_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                                const lbmmon_packet_attributes_t *Attributes,
                                                Lbmmon__UMPMonMsg *StoreMsg, int Action, void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_store_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes, Lbmmon__UMPMonMsg **StoreMsg,
                                                  const char *Source, size_t Length, unsigned short ModuleID,
                                                  void *FormatClientData);
+
+/** Filter part of the options. */
 LBMExpDLL char *lbmmon_store_format_pb_filter_options(const char *FormatOptions);
+
+/** Frees a decoded message. */
 LBMExpDLL int lbmmon_store_free_unpacked(Lbmmon__UMPMonMsg *StoreMsg);
+
+/** Encodes one kind of statistics; *Size is the room in bytes and becomes the length. */
 LBMExpDLL int lbmmon_gateway_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                                  const lbmmon_packet_attributes_t *Attributes,
                                                  Lbmmon__DROMonMsg *GatewayMsg, void *FormatClientData);
+
+/** Decodes one kind of statistics. */
 LBMExpDLL int lbmmon_gateway_format_pb_deserialize(lbmmon_packet_attributes_t *Attributes,
                                                    Lbmmon__DROMonMsg **GatewayMsg, const char *Source, size_t Length,
                                                    unsigned short ModuleID, void *FormatClientData);
+
+/** Frees a decoded message. */
 LBMExpDLL int lbmmon_gateway_free_unpacked(Lbmmon__DROMonMsg *GatewayMsg);
+
+/** Ends the module. */
 LBMExpDLL int lbmmon_format_pb_finish(void *FormatClientData);
+
+/** Last error of the module. */
 LBMExpDLL const char *lbmmon_format_pb_errmsg(void);
 
 #ifdef __cplusplus

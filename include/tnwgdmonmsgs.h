@@ -1,4 +1,7 @@
-/** libum public header tnwgdmonmsgs.h */
+/**
+ * tnwgdmonmsgs.h - layouts of the packets that a router publishes about itself. Numbers are in the byte order of the
+ * sender, which the magic number tells.
+ */
 #ifndef LBM_TNWGDMONMSGS_H_INCLUDED
 #define LBM_TNWGDMONMSGS_H_INCLUDED
 
@@ -9,6 +12,7 @@
 extern "C" {
 #endif
 
+/** Packet types, buffer sizes and kinds. */
 #define LBM_TNWG_DMON_VERSION 1
 #define TNWG_DSTAT_FILENAME_MAX_STRLEN 256
 #define TNWG_DSTAT_MAX_PORTAL_NAME_LEN 256
@@ -31,6 +35,7 @@ extern "C" {
 #define TNWG_DSTAT_Gateway_Type 1
 #define MAX_ATTR_TYPE_NAME_LEN 64
 
+/** Structures and unions defined below. */
 typedef struct tnwg_dstat_msg_hdr_t_stct tnwg_dstat_msg_hdr_t;
 typedef struct tnwg_mallinfo_stat_grp_record_t_stct tnwg_mallinfo_stat_grp_record_t;
 typedef struct tnwg_dstat_mallinfo_msg_t_stct tnwg_dstat_mallinfo_msg_t;
@@ -54,15 +59,17 @@ typedef struct tnwg_rm_stat_grp_othergw_info_t_stct tnwg_rm_stat_grp_othergw_inf
 typedef struct tnwg_rm_stat_grp_othergw_neighbor_t_stct tnwg_rm_stat_grp_othergw_neighbor_t;
 typedef struct tnwg_rm_stat_grp_msg_t_stct tnwg_rm_stat_grp_msg_t;
 
+/** Start of every packet. */
 struct tnwg_dstat_msg_hdr_t_stct {
     lbm_uint16_t magic;
     lbm_uint16_t type;
     lbm_uint16_t version;
-    lbm_uint16_t length;
+    lbm_uint16_t length; /**< bytes of the packet */
     lbm_uint32_t tv_sec;
     lbm_uint32_t tv_usec;
 };
 
+/** Heap use as mallinfo() reports it, bytes and counts. */
 struct tnwg_mallinfo_stat_grp_record_t_stct {
     lbm_uint32_t arena;
     lbm_uint32_t ordblks;

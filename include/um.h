@@ -1,7 +1,7 @@
 /**
  * Extensions of libum beyond the lbm_* interface: readiness, so that a program knows when publisher and subscriber have
- * found each other, and the library's own version. Everything here returns 0 or a count on success and -1 on failure with
- * the reason in lbm_errnum() and lbm_errmsg().
+ * found each other, and the library's own version. Everything here returns 0 or a count on success and -1 on failure
+ * with the reason in lbm_errnum() and lbm_errmsg().
  */
 #ifndef UM_H_INCLUDED
 #define UM_H_INCLUDED
@@ -44,9 +44,8 @@ LBMExpDLL int um_src_receivers(lbm_src_t *src);
 LBMExpDLL int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
 
 /**
- * Blocks until um_src_receivers() is at least `receivers`, or until timeout_ms milliseconds have passed. Results and rules
- * as for um_rcv_wait_ready().
- * May be called in a context-thread callback: no.
+ * Blocks until um_src_receivers() is at least `receivers`, or until timeout_ms milliseconds have passed. Results and
+ * rules as for um_rcv_wait_ready(). May be called in a context-thread callback: no.
  */
 LBMExpDLL int um_src_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms);
 

@@ -1,4 +1,8 @@
-/** libum public header umedmonmsgs.h */
+/**
+ * umedmonmsgs.h - layouts of the packets that a persistent store publishes about itself. Numbers are in the byte order
+ * of the sender, which the magic number tells; the _SZ constants are the bytes on the wire, less than the structures
+ * where those end in padding or in a text.
+ */
 #ifndef LBM_UMEDMONMSGS_H_INCLUDED
 #define LBM_UMEDMONMSGS_H_INCLUDED
 
@@ -9,6 +13,7 @@
 extern "C" {
 #endif
 
+/** Packet types, buffer sizes and flags. */
 #define LBM_UMESTORE_DMON_VERSION_STRLEN 256
 #define LBM_UMESTORE_DMON_STORE_NAME_STRLEN 256
 #define LBM_UMESTORE_DMON_TOPIC_PATTERN_STRLEN 256
@@ -26,31 +31,41 @@ extern "C" {
 #define LBM_UMESTORE_DMON_MAGIC 0x4542
 #define LBM_UMESTORE_DMON_ANTIMAGIC 0x4245
 #define LBM_UMESTORE_DMON_VERSION 1
-#define UMESTORE_DMON_MSG_HDR_T_SZ (offsetof(umestore_dmon_msg_hdr_t, tv_usec) + sizeof(((umestore_dmon_msg_hdr_t *)0)->tv_usec))
+#define UMESTORE_DMON_MSG_HDR_T_SZ                                                                                     \
+    (offsetof(umestore_dmon_msg_hdr_t, tv_usec) + sizeof(((umestore_dmon_msg_hdr_t *)0)->tv_usec))
 #define UMESTORE_STORE_DMON_CONFIG_MSG_T_MIN_SZ (offsetof(umestore_store_dmon_config_msg_t, string_buffer) + 2)
-#define UMESTORE_STORE_PATTERN_DMON_CONFIG_MSG_T_MIN_SZ (offsetof(umestore_store_pattern_dmon_config_msg_t, pattern_buffer) + 2)
+#define UMESTORE_STORE_PATTERN_DMON_CONFIG_MSG_T_MIN_SZ                                                                \
+    (offsetof(umestore_store_pattern_dmon_config_msg_t, pattern_buffer) + 2)
 #define UMESTORE_DMON_TOPIC_TYPE_DIRECT 0
 #define UMESTORE_DMON_TOPIC_TYPE_PCRE 1
 #define UMESTORE_DMON_TOPIC_TYPE_REGEXP 2
 #define UMESTORE_TOPIC_DMON_CONFIG_MSG_T_MIN_SZ (offsetof(umestore_topic_dmon_config_msg_t, topic_name) + 2)
-#define UMESTORE_REPO_DMON_CONFIG_MSG_T_SZ (offsetof(umestore_repo_dmon_config_msg_t, allow_ack_on_reception) + sizeof(((umestore_repo_dmon_config_msg_t *)0)->allow_ack_on_reception))
+#define UMESTORE_REPO_DMON_CONFIG_MSG_T_SZ                                                                             \
+    (offsetof(umestore_repo_dmon_config_msg_t, allow_ack_on_reception) +                                               \
+     sizeof(((umestore_repo_dmon_config_msg_t *)0)->allow_ack_on_reception))
 #define UMESTORE_DMON_REPO_TYPE_NOCACHE 0
 #define UMESTORE_DMON_REPO_TYPE_MEMORY 1
 #define UMESTORE_DMON_REPO_TYPE_DISK 2
 #define UMESTORE_DMON_REPO_DO_NOT_ACK_ON_RECEPTION 0
 #define UMESTORE_DMON_REPO_ACK_ON_RECEPTION 1
-#define UMESTORE_RCV_DMON_CONFIG_MSG_T_SZ (offsetof(umestore_rcv_dmon_config_msg_t, sin_port) + sizeof(((umestore_rcv_dmon_config_msg_t *)0)->sin_port))
-#define UMESTORE_SMART_HEAP_DMON_STAT_MSG_T_MIN_SZ (offsetof(umestore_smart_heap_dmon_stat_msg_t, umestored_version_buffer) + 2)
-#define UMESTORE_STORE_DMON_STAT_MSG_T_SZ (offsetof(umestore_store_dmon_stat_msg_t, store_idx) + sizeof(((umestore_store_dmon_stat_msg_t *)0)->store_idx))
-#define UMESTORE_REPO_DMON_STAT_MSG_T_SZ (offsetof(umestore_repo_dmon_stat_msg_t, flags) + sizeof(((umestore_repo_dmon_stat_msg_t *)0)->flags))
+#define UMESTORE_RCV_DMON_CONFIG_MSG_T_SZ                                                                              \
+    (offsetof(umestore_rcv_dmon_config_msg_t, sin_port) + sizeof(((umestore_rcv_dmon_config_msg_t *)0)->sin_port))
+#define UMESTORE_SMART_HEAP_DMON_STAT_MSG_T_MIN_SZ                                                                     \
+    (offsetof(umestore_smart_heap_dmon_stat_msg_t, umestored_version_buffer) + 2)
+#define UMESTORE_STORE_DMON_STAT_MSG_T_SZ                                                                              \
+    (offsetof(umestore_store_dmon_stat_msg_t, store_idx) + sizeof(((umestore_store_dmon_stat_msg_t *)0)->store_idx))
+#define UMESTORE_REPO_DMON_STAT_MSG_T_SZ                                                                               \
+    (offsetof(umestore_repo_dmon_stat_msg_t, flags) + sizeof(((umestore_repo_dmon_stat_msg_t *)0)->flags))
 #define UMESTORE_DMON_REPO_FLAG_INTENTIONAL_DROPS 0x1
 #define UMESTORE_DMON_REPO_FLAG_ISN_SET 0x2
 #define UMESTORE_DMON_REPO_FLAG_DISK_CKSUM 0x4
 #define UMESTORE_DMON_REPO_FLAG_SHUTTING_DOWN 0x8
 #define UMESTORE_DMON_REPO_FLAG_RPP 0x10
 #define UMESTORE_DMON_REPO_FLAG_DELAY_WRITE 0x20
-#define UMESTORE_DISK_DMON_STAT_MSG_T_SZ (offsetof(umestore_disk_dmon_stat_msg_t, store_idx) + sizeof(((umestore_disk_dmon_stat_msg_t *)0)->store_idx))
-#define UMESTORE_RCV_DMON_STAT_MSG_T_SZ (offsetof(umestore_rcv_dmon_stat_msg_t, flags) + sizeof(((umestore_rcv_dmon_stat_msg_t *)0)->flags))
+#define UMESTORE_DISK_DMON_STAT_MSG_T_SZ                                                                               \
+    (offsetof(umestore_disk_dmon_stat_msg_t, store_idx) + sizeof(((umestore_disk_dmon_stat_msg_t *)0)->store_idx))
+#define UMESTORE_RCV_DMON_STAT_MSG_T_SZ                                                                                \
+    (offsetof(umestore_rcv_dmon_stat_msg_t, flags) + sizeof(((umestore_rcv_dmon_stat_msg_t *)0)->flags))
 #define UMESTORE_DMON_RCV_FLAG_FIRST_ACK 0x1
 #define UMESTORE_DMON_RCV_FLAG_OOD 0x2
 #define UMESTORE_DMON_RCV_FLAG_CAPABILITY_QC 0x4
@@ -60,6 +75,7 @@ extern "C" {
 #define UMESTORE_DMON_RCV_FLAG_RPP_IS_NON_BLOCKING 0x40
 #define UMESTORE_DMON_RCV_FLAG_KEEPALIVES_DISABLED 0x80
 
+/** Structures and unions defined below. */
 typedef struct umestore_dmon_msg_hdr_t_stct umestore_dmon_msg_hdr_t;
 typedef struct umestore_store_dmon_config_msg_t_stct umestore_store_dmon_config_msg_t;
 typedef struct umestore_store_pattern_dmon_config_msg_t_stct umestore_store_pattern_dmon_config_msg_t;
@@ -72,11 +88,12 @@ typedef struct umestore_repo_dmon_stat_msg_t_stct umestore_repo_dmon_stat_msg_t;
 typedef struct umestore_disk_dmon_stat_msg_t_stct umestore_disk_dmon_stat_msg_t;
 typedef struct umestore_rcv_dmon_stat_msg_t_stct umestore_rcv_dmon_stat_msg_t;
 
+/** Start of every packet. */
 struct umestore_dmon_msg_hdr_t_stct {
     lbm_uint16_t magic;
     lbm_uint16_t type;
     lbm_uint16_t version;
-    lbm_uint16_t length;
+    lbm_uint16_t length; /**< bytes of the packet */
     lbm_uint32_t tv_sec;
     lbm_uint32_t tv_usec;
 };

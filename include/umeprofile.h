@@ -1,4 +1,4 @@
-/** libum public header umeprofile.h */
+/** umeprofile.h - reading the state and cache files of a persistent store from outside of it. */
 #ifndef LBM_UMEPROFILE_H_INCLUDED
 #define LBM_UMEPROFILE_H_INCLUDED
 
@@ -13,6 +13,7 @@ extern "C" {
 #define UMEStoreExpDLL
 #endif
 
+/** Limits and results. */
 #define LBM_SRP_MAX_DIRECTORY_STRLEN 256
 #define LBM_SRP_MAX_PATH_STRLEN 296
 #define LBM_SRP_TOPICNAME_MAX_LEN 264
@@ -52,12 +53,15 @@ typedef enum {
     LBM_SRP_CACHE_DERIVED_LOW_SQN_MISMATCH = -25,
 } lbm_srp_repo_status_t;
 
+/** Objects. Their contents are private to the library. */
 typedef struct lbm_srp_t lbm_srp_t;
 
+/** Structures and unions defined below. */
 typedef struct lbm_srp_repo_msg_t_stct lbm_srp_repo_msg_t;
 typedef struct lbm_srp_repo_rcvr_t_stct lbm_srp_repo_rcvr_t;
 typedef struct lbm_srp_repo_t_stct lbm_srp_repo_t;
 
+/** A message of a repository. */
 struct lbm_srp_repo_msg_t_stct {
     lbm_uint32_t sqn;
     lbm_uint8_t flags;
@@ -80,6 +84,7 @@ struct lbm_srp_repo_msg_t_stct {
     char fragment;
 };
 
+/** A receiver registered with the store. */
 struct lbm_srp_repo_rcvr_t_stct {
     lbm_uint32_t regid;
     lbm_uint32_t sqn;
@@ -97,6 +102,7 @@ struct lbm_srp_repo_rcvr_t_stct {
     lbm_ulong_t considered_state_lifetime;
 };
 
+/** The repository of one source. */
 struct lbm_srp_repo_t_stct {
     char state_filename[256 + 40];
     char cache_filename[256 + 40];
@@ -138,11 +144,20 @@ struct lbm_srp_repo_t_stct {
     lbm_srp_repo_rcvr_t **rcvs;
 };
 
+/** Opens the state and cache files of a store. */
 UMEStoreExpDLL int lbm_srp_create(const char *state_pathname, const char *cache_pathname, const int check_checksum,
                                   const lbm_srp_t **srp_handle);
+
+/** Closes them. */
 UMEStoreExpDLL int lbm_srp_delete(const lbm_srp_t **srp_handle);
+
+/** Reads the state of one repository. */
 UMEStoreExpDLL int lbm_srp_get_repo_state(const lbm_srp_t **srp_handle, int repo_idx, lbm_srp_repo_t **srp_repo);
+
+/** Reads one message of a repository. */
 UMEStoreExpDLL int lbm_srp_get_repo_message(lbm_srp_repo_t *srp_repo, int sqn, lbm_srp_repo_msg_t *repo_msg);
+
+/** Frees what lbm_srp_get_repo_state() filled in. */
 UMEStoreExpDLL int lbm_srp_free_repo_state(lbm_srp_repo_t *srp_repo);
 
 #ifdef __cplusplus
