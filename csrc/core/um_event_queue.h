@@ -11,18 +11,38 @@
 #include <lbm/lbm.h>
 
 #include "base/um_list.h"
+#include "config/um_options.h"
 
 struct um_event;
+
+/* What the statistics of lbm_event_queue_stats_t count an event as. */
+enum um_event_class {
+    UM_EVENT_CALLBACK, /* anything without a class of its own */
+    UM_EVENT_DATA,
+    UM_EVENT_RESPONSE,
+    UM_EVENT_TOPICLESS_IM,
+    UM_EVENT_WILDCARD,
+    UM_EVENT_IO,
+    UM_EVENT_TIMER,
+    UM_EVENT_SOURCE,
+    UM_EVENT_CONTEXT_SOURCE,
+    UM_EVENT_CANCEL,
+    UM_EVENT_UNBLOCK,
+    UM_EVENT_CLASS_COUNT
+};
 
 struct um_event_ops {
     void (*run)(struct um_event *event);     /* on a dispatch thread; frees the event */
     void (*discard)(struct um_event *event); /* never delivered; frees the event */
+    enum um_event_class event_class;
+    bool after_closes; /* waits until the objects being closed have run their last callback (event sync: timers) */
 };
 
 struct um_event_owner {
-    lbm_event_queue_t *evq; /* NULL: the object has no event queue */
-    int pending, running;   /* queue lock */
-    bool closed;            /* queue lock */
+    lbm_event_queue_t *evq;                     /* NULL: the object has no event queue */
+    int pending, running;                       /* queue lock */
+    bool closed;                                /* queue lock */
+    bool idle;                                  /* queue lock: on_idle has been or is being called */
     lbm_event_queue_cancel_cb_proc cancel_proc; /* set by close */
     void *cancel_clientd;
     void (*on_idle)(struct um_event_owner *owner); /* after the last event of a closed owner: frees the object */
@@ -38,12 +58,28 @@ struct um_event {
 void um_event_owner_init(struct um_event_owner *owner, lbm_event_queue_t *evq);
 /* Any thread. A closed owner or a shut-down queue discards the event at once. */
 void um_event_enqueue(lbm_event_queue_t *evq, struct um_event_owner *owner, struct um_event *event);
-/* The object is being deleted: purge or mark its events (queue_objects_purged_on_close). `on_idle` is called exactly once, when no
- * event of it is queued or running (perhaps inside this call). cbinfo as in the *_ex calls, NULL for the plain forms.
- * -1 + UM_EINVAL when cbinfo's queue was not created with queue_cancellation_callbacks_enabled. */
+/* The object is being deleted: purge or mark its events (queue_objects_purged_on_close). `on_idle` is called exactly
+ * once, when no event of it is queued or running (perhaps inside this call). cbinfo as in the *_ex calls, NULL for the
+ * plain forms. -1 + UM_EINVAL when cbinfo's queue was not created with queue_cancellation_callbacks_enabled. */
 int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb_info_t *cbinfo,
                          void (*on_idle)(struct um_event_owner *owner));
 /* Check cbinfo before anything is torn down. */
 int um_event_cancel_check(const lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
+
+/* The queue itself, as csrc/api/lbm_event_queue.c sees it. Any thread. Every call returns -1 + error on failure. */
+int um_event_queue_create(lbm_event_queue_t **out, lbm_event_queue_monitor_proc proc, void *clientd,
+                          const lbm_event_queue_attr_t *attr);
+/* UM_EINVAL when evq is NULL, not a live queue, or inherited through fork. */
+int um_event_queue_check(const lbm_event_queue_t *evq, const char *api);
+int um_event_queue_delete(lbm_event_queue_t *evq);                    /* UM_EOP while a thread dispatches */
+int um_event_queue_dispatch(lbm_event_queue_t *evq, lbm_ulong_t tmo); /* events run */
+int um_event_queue_unblock(lbm_event_queue_t *evq);
+int um_event_queue_size(lbm_event_queue_t *evq);
+void um_event_queue_shutdown(lbm_event_queue_t *evq);
+void um_event_queue_stats(lbm_event_queue_t *evq, lbm_event_queue_stats_t *out);
+void um_event_queue_stats_reset(lbm_event_queue_t *evq);
+/* Run fn on the options of the queue with its lock held. */
+int um_event_queue_with_options(lbm_event_queue_t *evq, int (*fn)(struct um_event_queue_options *opts, void *arg),
+                                void *arg);
 
 #endif
