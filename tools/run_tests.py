@@ -120,8 +120,11 @@ def run_c_test(program: Path, env: dict[str, str]) -> Tally:
     outcome = run([PRIVATE_NET, str(program)], C_TEST_SECONDS, env)
     counts = SUMMARY.search(outcome.output.strip().rsplit("\n", 1)[-1])
     if counts is None:
-        return Tally(failed=1, complaints=[f"{program.name} ended without a summary, exit {outcome.code}\n{outcome.output}"])
-    tally = Tally(*(int(count) for count in counts.groups()))
+        return Tally(
+            failed=1, complaints=[f"{program.name} ended without a summary, exit {outcome.code}\n{outcome.output}"]
+        )
+    passed, failed, skipped = (int(count) for count in counts.groups())
+    tally = Tally(passed, failed, skipped)
     if tally.failed == 0 and outcome.code != 0:
         tally.failed = 1  # a sanitizer report at exit, a leak for example
     if tally.failed:

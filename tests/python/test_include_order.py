@@ -73,7 +73,11 @@ def test_upward_and_sideways_includes_are_found(file: str, included: str) -> Non
 
 @pytest.mark.parametrize(
     ("file", "included"),
-    [("core/a.c", "transport/um_uim.h"), ("transport/tcp/a.c", "transport/um_src_session.h"), ("wire/a.c", "base/um_bytes.h")],
+    [
+        ("core/a.c", "transport/um_uim.h"),
+        ("transport/tcp/a.c", "transport/um_src_session.h"),
+        ("wire/a.c", "base/um_bytes.h"),
+    ],
 )
 def test_downward_includes_are_accepted(file: str, included: str) -> None:
     assert violation(file, included) is None
