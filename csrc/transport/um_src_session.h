@@ -42,19 +42,31 @@ struct um_src_stream_events {
     void (*on_wakeup)(struct um_src_stream *stream); /* after a non-blocking send was refused */
 };
 
-/* One topic's stream on a session; embedded in the source object. */
+/* Why a send on a stream leaves the fast path. */
+enum um_src_stream_special {
+    UM_STREAM_EXPLICIT_BATCH = 1u << 0, /* between START_BATCH and END_BATCH: messages are held */
+    UM_STREAM_CLOSING = 1u << 1,        /* being detached: waiting senders return -1/UM_EINVAL */
+    UM_STREAM_IN_MESSAGE = 1u << 2,     /* a thread is between two fragments of a message */
+    UM_STREAM_TSNI_QUIET = 1u << 3      /* active threshold passed: data restarts the TSNI timer */
+};
+
+/* One topic's stream on a session; embedded in the source object. The caller of attach sets `events`, `tidx` and the two
+ * TSNI times; everything else belongs to the session. */
 struct um_src_stream {
-    struct um_list node; /* session->streams; session lock */
     struct um_src_session *session; /* set by attach, cleared by detach */
     const struct um_src_stream_events *events;
     uint32_t tidx;
     uint32_t next_sqn;     /* session lock */
-    uint64_t last_data_ns; /* session lock; TSNI schedule */
+    unsigned special;      /* enum um_src_stream_special; session lock */
+    uint64_t last_data_ns; /* start of the batch that took the last message; session lock */
     uint64_t tsni_interval_ns, tsni_active_ns; /* 0 = off / never stop */
-    bool wakeup_wanted;    /* session lock */
-    bool in_explicit_batch; /* session lock */
-    bool closing;          /* session lock: a blocked sender returns -1/UM_EINVAL */
-    struct um_list explicit_batch; /* held messages; session lock */
+    bool wakeup_wanted;    /* a non-blocking send was refused; session lock */
+    bool tsni_resume;      /* timer to be armed by the loop; session lock */
+    int waiters;           /* threads waiting in a send; session lock */
+    struct um_list explicit_batch; /* held records; session lock */
+    struct um_list node;   /* session->streams; changed by the loop under the session lock */
+    bool announce_pending; /* [loop] CONNECT of the clients already there is still to come */
+    bool tsni_due;         /* [loop] collected for the next TSNI message */
     struct um_timer tsni_timer; /* [loop] */
 };
 
@@ -67,13 +79,18 @@ struct um_send {
     const uint8_t *headers; /* chain of extension headers whose last next_hdr is 0x00, or NULL */
     size_t headers_len;
     uint8_t first_header; /* code of headers[0], or 0 */
+    bool unconditional;     /* part of a group whose first message was accepted: never refused */
     uint32_t first_sqn, last_sqn; /* out */
+    bool waited;            /* out: the call had to wait */
 };
 
 /* 0, or -1 with UM_EWOULDBLOCK (non-blocking refused, or blocking on the loop itself), UM_EINVAL (stream deleted while
  * waiting), UM_ENOMEM, UM_EOP (END without START). All or nothing for non-blocking sends (decision 4). */
 int um_src_stream_send(struct um_src_stream *stream, struct um_send *send);
-int um_src_stream_flush(struct um_src_stream *stream);
+/* The same for a message without extension headers, and the fast path: one lock, one copy, no clock, no allocation. */
+int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited);
+/* What is held by an explicit batch, then the session's batch. Never waits. */
+void um_src_stream_flush(struct um_src_stream *stream);
 
 /* Sessions of a context [loop]. */
 struct um_tcp_sources; /* transport/tcp: pool of TCP source sessions */
@@ -96,8 +113,18 @@ void um_src_stream_stats_reset(struct um_src_stream *stream);
 /* All TCP source sessions, for lbm_context_retrieve_src_transport_stats; returns the number there are, fills up to max. */
 int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats_t *out, int max); /* [loop] */
 void um_tcp_sources_stats_reset(struct um_tcp_sources *sources);                                    /* [loop] */
+void um_tcp_sources_flush(struct um_tcp_sources *sources); /* the batches of all sessions [loop] */
 /* Live setopt of implicit_batching_* (last value set counts for the session). */
 void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length, bool adaptive);
+/* What did not reach a connected client of the session: every discard is counted here and reported in the log. */
+struct um_src_drops {
+    uint64_t datagrams, bytes;        /* taken out of or kept from the queues of slow clients */
+    uint64_t unsent_bytes;            /* queued for a client when its connection ended */
+    uint64_t ignored_from_clients;    /* messages a client sent that a source has no use for */
+    uint64_t filtered_bytes;          /* not wanted by a client (source-side filtering); no loss */
+    uint64_t unheard_bytes;           /* sent while no client was connected; no loss */
+};
+void um_src_stream_drops(const struct um_src_stream *stream, struct um_src_drops *out); /* any thread */
 /* Blocked/connected facts for readiness: number of clients now. */
 int um_src_stream_clients(const struct um_src_stream *stream);
 

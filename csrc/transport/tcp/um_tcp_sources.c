@@ -1,0 +1,474 @@
+/* The pool of TCP source sessions of a context: which session a topic goes to,
+ * creation and end of sessions, source-side-filtering requests, statistics.
+ * Everything here runs on the loop, except reading facts of a session. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/um_error.h"
+#include "base/um_mem.h"
+#include "net/um_iface.h"
+#include "net/um_socket.h"
+#include "transport/tcp/um_tcp_client.h"
+
+#define UM_KEEPALIVE_MIN_MS 20000u
+
+static struct um_tcp_session *session_of(struct um_list *node)
+{
+    return UM_CONTAINER_OF(node, struct um_tcp_session, node);
+}
+
+void um_tcp_session_text(const struct um_tcp_session *session, char *out, size_t size)
+{
+    char ip[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &session->addr, ip, sizeof ip);
+    if (session->reports_id) {
+        snprintf(out, size, "TCP:%s:%u:%08x", ip, session->port, session->session_id);
+    } else {
+        snprintf(out, size, "TCP:%s:%u", ip, session->port);
+    }
+}
+
+/* ---- sessions ---- */
+
+static void stream_gone(struct um_src_session *base, uint32_t tidx);
+
+static void source_info(const struct um_src_session *base, lbm_transport_source_info_t *out)
+{
+    const struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    memset(out, 0, sizeof *out);
+    out->type = LBM_TRANSPORT_TYPE_TCP;
+    out->src_ip = session->addr.s_addr;
+    out->src_port = session->port;
+    out->session_id = session->reports_id ? session->session_id : 0;
+}
+
+static void session_stats(struct um_src_session *base, lbm_src_transport_stats_t *out)
+{
+    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    memset(out, 0, sizeof *out);
+    out->type = LBM_TRANSPORT_STAT_TCP;
+    um_tcp_session_text(session, out->source, sizeof out->source);
+    um_src_session_lock(base);
+    out->transport.tcp.num_clients = (lbm_ulong_t)base->clients;
+    out->transport.tcp.bytes_buffered = session->queued_bytes;
+    um_src_session_unlock(base);
+}
+
+static const struct um_src_session_ops session_ops = {
+    .transmit = um_tcp_transmit,
+    .wait = um_tcp_wait,
+    .resume = um_tcp_resume,
+    .interrupt = um_tcp_interrupt,
+    .relieved = um_tcp_relieved,
+    .announce = um_tcp_session_announce,
+    .on_command = um_tcp_session_on_command,
+    .stream_gone = stream_gone,
+    .source_info = source_info,
+    .stats = session_stats,
+};
+
+static void take_options(struct um_tcp_session *session, const struct um_source_options *opts)
+{
+    session->behavior = opts->transport_tcp_multiple_receiver_behavior;
+    session->ssf = (enum um_tcp_ssf)opts->transport_source_side_filtering_behavior;
+    session->limit = opts->transport_session_maximum_buffer > 0 ? opts->transport_session_maximum_buffer : 1;
+    session->sndbuf = opts->transport_tcp_sender_socket_buffer;
+    session->nodelay = opts->transport_tcp_nodelay != 0;
+    session->random_order = opts->transport_tcp_multiple_receiver_send_order != 0;
+    session->keepalive_ms = (unsigned)opts->transport_tcp_activity_timeout;
+    if (session->keepalive_ms > 0 && session->keepalive_ms < UM_KEEPALIVE_MIN_MS) {
+        um_log(UM_LOG_WARNING, "Core-8787-8", "transport_tcp_activity_timeout (source) %u: raised to %u",
+               session->keepalive_ms, UM_KEEPALIVE_MIN_MS);
+        session->keepalive_ms = UM_KEEPALIVE_MIN_MS;
+    }
+    session->reports_id = opts->transport_tcp_use_session_id != 0;
+    session->base.filtering = session->ssf != UM_TCP_SSF_NONE;
+    if (opts->transport_tcp_reuseaddr && opts->transport_tcp_exclusiveaddr) {
+        um_log(UM_LOG_WARNING, "Core-5688-3228",
+               "transport_tcp_reuseaddr and transport_tcp_exclusiveaddr are both 1: the second has no effect here");
+    }
+}
+
+/* Takes over the listening socket `fd`, also when it fails. */
+static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const struct um_source_options *opts, int fd,
+                                             struct in_addr addr, uint16_t port)
+{
+    struct um_tcp_session *session = um_calloc(1, sizeof *session);
+    if (session == NULL) {
+        close(fd);
+        um_error_nomem("TCP source session", sizeof *session);
+        return NULL;
+    }
+    if (um_src_session_init(&session->base, pool->env, &session_ops, pool->env->opts->transport_tcp_datagram_max_size,
+                            opts) != 0) {
+        um_free(session);
+        close(fd);
+        return NULL;
+    }
+    take_options(session, opts);
+    session->pool = pool;
+    session->addr = addr;
+    session->port = port;
+    session->session_id = um_random_u32_nonzero();
+    session->transport_idx = atomic_fetch_add(&pool->env->next_transport_idx, 1);
+    session->next_client_idx = 1;
+    um_rng_seed(&session->rng, session->session_id);
+    session->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (session->wake_fd < 0) {
+        um_error_os(errno, "CoreApi-5688-3237", "TCP source session: eventfd");
+    } else if (um_tcp_session_listen(session, fd) == 0) {
+        um_list_push_back(&pool->sessions, &session->node);
+        return session;
+    } else {
+        close(session->wake_fd);
+    }
+    close(fd);
+    um_src_session_fini(&session->base);
+    um_free(session);
+    return NULL;
+}
+
+/* Nothing that a client has sent may be left unread, or closing would reset the connection and lose what it was sent.
+ */
+static void swallow_input(int fd)
+{
+    char data[4096];
+    for (int i = 0; i < 64 && recv(fd, data, sizeof data, MSG_DONTWAIT) > 0; i++) {
+    }
+}
+
+static void session_destroy(struct um_tcp_session *session)
+{
+    struct um_loop *loop = session->base.env->loop;
+    struct um_tcp_sources *pool = session->pool;
+    if (pool->next == session) {
+        pool->next = session->node.next == &pool->sessions ? NULL : session_of(session->node.next);
+    }
+    um_list_remove(&session->node);
+    um_timer_cancel(um_loop_wheel(loop), &session->listen_timer);
+    um_loop_remove_fd(loop, &session->listen_fd);
+    close(session->listen_fd.fd);
+    while (session->base.clients > 0) {
+        struct um_tcp_client *client = session->clients[session->base.clients - 1];
+        um_src_session_lock(&session->base);
+        um_tcp_client_write(client);
+        um_src_session_unlock(&session->base);
+        swallow_input(client->ufd.fd);
+        um_tcp_client_discard(client);
+    }
+    um_tcp_report_drops(session, um_loop_now(loop));
+    um_free(session->clients);
+    um_free(session->order);
+    um_src_session_fini(&session->base);
+    close(session->wake_fd);
+    um_free(session);
+}
+
+static void stream_gone(struct um_src_session *base, uint32_t tidx)
+{
+    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    if (um_list_empty(&base->streams)) {
+        session_destroy(session);
+        return;
+    }
+    um_src_session_lock(base);
+    for (int i = 0; i < base->clients; i++) {
+        um_u32_map_remove(&session->clients[i]->topics, tidx);
+    }
+    um_src_session_unlock(base);
+}
+
+/* ---- mapping ---- */
+
+static struct um_tcp_session *find_port(struct um_tcp_sources *pool, uint16_t port)
+{
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        if (session_of(it)->port == port) {
+            return session_of(it);
+        }
+    }
+    return NULL;
+}
+
+/* Address to listen on: that of the interface the option names, or any. */
+static int listen_address(const struct um_source_options *opts, struct in_addr *out)
+{
+    const lbm_ipv4_address_mask_t *wanted = &opts->transport_tcp_interface;
+    struct um_iface iface;
+    out->s_addr = wanted->addr;
+    if (wanted->addr == INADDR_ANY) {
+        return 0;
+    }
+    if (um_iface_match(wanted->addr, wanted->bits, &iface) == 0) {
+        *out = iface.addr;
+        return 0;
+    }
+    return wanted->bits == 32 && (ntohl(wanted->addr) >> 24) == 127 ? 0 : -1; /* every 127/8 address can be bound */
+}
+
+static int listen_on(const struct um_source_options *opts, struct in_addr addr, uint16_t port, uint16_t *bound,
+                     int *err)
+{
+    return um_socket_tcp_listen(addr, port, opts->transport_tcp_listen_backlog, opts->transport_tcp_reuseaddr != 0,
+                                bound, err);
+}
+
+static struct um_tcp_session *create_explicit(struct um_tcp_sources *pool, const struct um_source_options *opts,
+                                              uint16_t port)
+{
+    struct in_addr addr;
+    uint16_t bound;
+    int err = 0;
+    if (listen_address(opts, &addr) != 0) {
+        return NULL;
+    }
+    int fd = listen_on(opts, addr, port, &bound, &err);
+    if (fd < 0) {
+        um_error_os(err, "CoreApi-5688-3231", "transport_tcp_port %u: cannot listen there; choose a port that is free",
+                    port);
+        return NULL;
+    }
+    struct um_tcp_session *session = session_create(pool, opts, fd, addr, bound);
+    if (session != NULL) {
+        session->explicit_port = true;
+    }
+    return session;
+}
+
+/* Lowest port of the range that is not active in this context and that nobody else has. */
+static struct um_tcp_session *create_implicit(struct um_tcp_sources *pool, const struct um_source_options *opts)
+{
+    const struct um_context_options *copts = pool->env->opts;
+    unsigned low = copts->transport_tcp_port_low, high = copts->transport_tcp_port_high;
+    struct in_addr addr;
+    uint16_t bound;
+    int err = EADDRINUSE;
+    if (listen_address(opts, &addr) != 0) {
+        return NULL;
+    }
+    for (unsigned port = low; port <= high; port++) {
+        if (port != 0 && find_port(pool, (uint16_t)port) != NULL) {
+            continue;
+        }
+        int fd = listen_on(opts, addr, (uint16_t)port, &bound, &err);
+        if (fd >= 0) {
+            return session_create(pool, opts, fd, addr, bound);
+        }
+        if (err != EADDRINUSE && err != EACCES) {
+            break;
+        }
+    }
+    um_error_os(
+        err, "CoreApi-5688-3230",
+        "no free TCP port in transport_tcp_port_low %u to transport_tcp_port_high %u; widen the range, or set both to "
+        "0 for any free port",
+        low, high);
+    return NULL;
+}
+
+static int pool_size(const struct um_tcp_sources *pool)
+{
+    const struct um_list *it;
+    int count = 0;
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        count += !session_of((struct um_list *)it)->explicit_port;
+    }
+    return count;
+}
+
+static struct um_tcp_session *choose(struct um_tcp_sources *pool, const struct um_source_options *opts)
+{
+    uint16_t port = ntohs(opts->transport_tcp_port);
+    if (port != 0) {
+        struct um_tcp_session *session = find_port(pool, port);
+        return session != NULL ? session : create_explicit(pool, opts, port);
+    }
+    if (pool_size(pool) < pool->env->opts->transport_tcp_maximum_ports || um_list_empty(&pool->sessions)) {
+        return create_implicit(pool, opts);
+    }
+    struct um_tcp_session *session = pool->next != NULL ? pool->next : session_of(pool->sessions.next);
+    pool->next = session->node.next == &pool->sessions ? NULL : session_of(session->node.next);
+    return session;
+}
+
+static void warn_if_other(const struct um_tcp_session *session, const char *topic, const char *id, const char *option,
+                          unsigned long wanted, unsigned long has)
+{
+    if (wanted != has) {
+        um_log(UM_LOG_WARNING, id,
+               "source \"%s\": %s %lu is ignored: the session on TCP port %u was made by its first source with %lu",
+               topic, option, wanted, session->port, has);
+    }
+}
+
+static void compare_options(const struct um_tcp_session *session, const struct um_source_options *opts,
+                            const char *topic)
+{
+    unsigned long limit = opts->transport_session_maximum_buffer > 0 ? opts->transport_session_maximum_buffer : 1;
+    warn_if_other(session, topic, "Core-5688-1279", "transport_session_maximum_buffer", limit, session->limit);
+    warn_if_other(session, topic, "Core-5688-1280", "transport_tcp_multiple_receiver_behavior",
+                  (unsigned long)opts->transport_tcp_multiple_receiver_behavior, (unsigned long)session->behavior);
+    warn_if_other(session, topic, "Core-5688-1281", "transport_source_side_filtering_behavior",
+                  (unsigned long)opts->transport_source_side_filtering_behavior, (unsigned long)session->ssf);
+}
+
+int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source_options *opts, const char *topic,
+                          struct um_src_stream *stream)
+{
+    int filtering = opts->transport_source_side_filtering_behavior;
+    if (filtering < UM_TCP_SSF_NONE || filtering > UM_TCP_SSF_EXCLUSION) {
+        return um_error(
+            UM_EOPNOTSUPP, "CoreApi-5688-3238",
+            "transport_source_side_filtering_behavior %d: not implemented; none, inclusion and exclusion are",
+            filtering);
+    }
+    struct um_tcp_session *session = choose(sources, opts);
+    if (session == NULL) {
+        return -1;
+    }
+    if (!um_list_empty(&session->base.streams)) {
+        compare_options(session, opts, topic);
+    }
+    um_src_session_add(&session->base, stream);
+    return 0;
+}
+
+/* ---- the pool ---- */
+
+struct um_tcp_sources *um_tcp_sources_create(struct um_transport_env *env)
+{
+    if (env->opts->transport_tcp_port_low > env->opts->transport_tcp_port_high) {
+        um_error(UM_EINVAL, "CoreApi-8812-2", "transport_tcp_port_low %u: must not be above transport_tcp_port_high %u",
+                 env->opts->transport_tcp_port_low, env->opts->transport_tcp_port_high);
+        return NULL;
+    }
+    struct um_tcp_sources *pool = um_calloc(1, sizeof *pool);
+    if (pool == NULL) {
+        um_error_nomem("TCP sources", sizeof *pool);
+        return NULL;
+    }
+    pool->env = env;
+    um_list_init(&pool->sessions);
+    return pool;
+}
+
+void um_tcp_sources_destroy(struct um_tcp_sources *sources)
+{
+    if (sources == NULL) {
+        return;
+    }
+    while (!um_list_empty(&sources->sessions)) {
+        session_destroy(session_of(sources->sessions.next));
+    }
+    um_free(sources);
+}
+
+void um_tcp_sources_flush(struct um_tcp_sources *sources)
+{
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &sources->sessions)
+    {
+        struct um_src_session *base = &session_of(it)->base;
+        um_src_session_lock(base);
+        um_src_session_flush(base);
+        um_src_session_unlock(base);
+    }
+}
+
+int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats_t *out, int max)
+{
+    struct um_list *it;
+    int count = 0;
+    UM_LIST_FOREACH(it, &sources->sessions)
+    {
+        if (count < max) {
+            session_stats(&session_of(it)->base, &out[count]);
+        }
+        count++;
+    }
+    return count;
+}
+
+void um_tcp_sources_stats_reset(struct um_tcp_sources *sources)
+{
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &sources->sessions)
+    {
+        struct um_tcp_session *session = session_of(it);
+        um_src_session_lock(&session->base);
+        memset(&session->base.drops, 0, sizeof session->base.drops);
+        session->dropped_new = session->dropped_told = session->unsent_told = 0;
+        um_src_session_unlock(&session->base);
+    }
+}
+
+/* ---- source-side filtering ---- */
+
+static struct um_tcp_client *find_client(struct um_tcp_session *session, uint32_t idx)
+{
+    for (int i = 0; i < session->base.clients; i++) {
+        if (session->clients[i]->idx == idx) {
+            return session->clients[i];
+        }
+    }
+    return NULL;
+}
+
+static struct um_src_stream *find_stream(struct um_tcp_session *session, uint32_t tidx)
+{
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &session->base.streams)
+    {
+        struct um_src_stream *stream = UM_CONTAINER_OF(it, struct um_src_stream, node);
+        if (stream->tidx == tidx) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+/* Lock. The messages sent so far go by the old list, the ones after by the new. */
+static void change_filter(struct um_tcp_client *client, struct um_src_stream *stream, bool include)
+{
+    struct um_tcp_session *session = client->session;
+    bool list = include == (session->ssf == UM_TCP_SSF_INCLUSION);
+    um_src_session_flush(&session->base);
+    bool wanted = um_tcp_client_wants(client, stream->tidx);
+    if (!list) {
+        um_u32_map_remove(&client->topics, stream->tidx);
+    } else if (um_u32_map_put(&client->topics, stream->tidx, client) != 0) {
+        um_tcp_client_fail(client); /* out of memory: it connects again */
+        return;
+    }
+    if (include && !wanted) {
+        um_tcp_client_put_tsni(client, stream);
+    }
+}
+
+void um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq)
+{
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &sources->sessions)
+    {
+        struct um_tcp_session *session = session_of(it);
+        if (session->transport_idx != creq->transport_idx || session->ssf == UM_TCP_SSF_NONE) {
+            continue;
+        }
+        struct um_tcp_client *client = find_client(session, creq->client_idx);
+        struct um_src_stream *stream = find_stream(session, creq->topic_idx);
+        if (client != NULL && stream != NULL && creq->mode <= 1) {
+            um_src_session_lock(&session->base);
+            change_filter(client, stream, creq->mode == 0);
+            um_src_session_unlock(&session->base);
+        }
+        return;
+    }
+}

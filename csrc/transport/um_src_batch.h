@@ -1,0 +1,103 @@
+/* Inside of a source session, for the transports below it: the batch buffers
+ * and the operations a transport provides. Not for core.
+ * Threads: "lock" = the session lock is held; [loop] as elsewhere. */
+#ifndef UM_TRANSPORT_SRC_BATCH_H
+#define UM_TRANSPORT_SRC_BATCH_H
+
+#include "transport/um_src_session.h"
+
+/* One batch: LBMC messages back to back, sent in one piece, shared by the queues of all clients. Lock. */
+struct um_datagram {
+    struct um_datagram *next_free;
+    uint32_t refs;
+    uint32_t len;
+    bool continues; /* a fragmented message goes on in the next datagram */
+    uint8_t data[];
+};
+
+struct um_src_session_ops {
+    /* Lock. Put the datagram on its way to every client; takes over one reference. */
+    void (*transmit)(struct um_src_session *session, struct um_datagram *datagram);
+    /* Lock, given up meanwhile: sleep until something changed. Called by the one waiting thread that polls. */
+    void (*wait)(struct um_src_session *session);
+    /* Lock. No thread waits any more: whatever is still queued is the loop's to write. */
+    void (*resume)(struct um_src_session *session);
+    /* Lock. Make the thread inside wait() return. */
+    void (*interrupt)(struct um_src_session *session);
+    /* Lock. May a sender that was blocked go on (queues at or below half of the limit)? */
+    bool (*relieved)(const struct um_src_session *session);
+    /* [loop] Report CONNECT of every client to one stream. */
+    void (*announce)(struct um_src_session *session, struct um_src_stream *stream);
+    /* [loop] The transport's share of the session's command. */
+    void (*on_command)(struct um_src_session *session);
+    /* [loop] A stream has left; ends the session when it was the last. */
+    void (*stream_gone)(struct um_src_session *session, uint32_t tidx);
+    void (*source_info)(const struct um_src_session *session, lbm_transport_source_info_t *out);
+    void (*stats)(struct um_src_session *session, lbm_src_transport_stats_t *out);
+};
+
+#define UM_DATAGRAMS_KEPT 64
+
+struct um_src_session {
+    pthread_mutex_t lock;
+    struct um_datagram *batch; /* lock; NULL only after an allocation failed */
+    size_t batch_user_bytes;   /* lock */
+    size_t datagram_max;       /* fixed */
+    size_t plain_max;          /* fixed: longest message sent without FRAG and other headers */
+    size_t minimum_length;     /* lock */
+    uint64_t batch_start_ns;   /* lock */
+    bool blocked;              /* lock; kept by the transport: a send must wait or be refused */
+    bool timer_wanted;         /* lock: interval timer armed, or its arming posted */
+    bool adaptive;             /* lock */
+    bool dynamic_reduction;    /* fixed */
+    bool filtering;            /* fixed: TSNI messages carry one topic each */
+    const struct um_src_session_ops *ops;
+    struct um_transport_env *env;
+    uint64_t interval_ns;                        /* lock */
+    uint64_t last_transmit_ns;                   /* lock; adaptive batching only */
+    int clients;                                 /* lock; kept by the transport */
+    int open_messages;                           /* lock: fragmented messages under way */
+    int waiters;                                 /* lock: threads waiting */
+    bool polling;                                /* lock: one of them is inside ops->wait */
+    bool wakeups_wanted;                         /* lock: some stream has wakeup_wanted */
+    bool wakeups_due;                            /* lock: condition cleared, events to be reported by the command */
+    bool resume_wanted;                          /* lock: some stream has tsni_resume */
+    pthread_cond_t changed;                      /* with lock */
+    struct um_datagram *free_list;               /* lock */
+    int free_count;                              /* lock */
+    struct um_src_drops drops;                   /* lock */
+    struct um_list streams;                      /* changed by the loop under the lock: either suffices to read */
+    struct um_command command;                   /* posted by any thread, runs on the loop */
+    struct um_timer interval_timer;              /* [loop] */
+    struct um_timer tsni_flush_timer;            /* [loop] */
+    struct um_src_stream *due[UM_LBMC_TSNI_MAX]; /* [loop] */
+    int due_count;                               /* [loop] */
+    bool announce_wanted;                        /* [loop] */
+};
+
+/* [loop] */
+int um_src_session_init(struct um_src_session *session, struct um_transport_env *env,
+                        const struct um_src_session_ops *ops, size_t datagram_max,
+                        const struct um_source_options *opts);
+void um_src_session_fini(struct um_src_session *session);
+void um_src_session_add(struct um_src_session *session, struct um_src_stream *stream);
+
+/* Lock. */
+void um_src_session_flush(struct um_src_session *session);
+struct um_datagram *um_datagram_get(struct um_src_session *session); /* refs 1, empty; NULL: out of memory */
+void um_datagram_unref(struct um_src_session *session, struct um_datagram *datagram);
+/* The transport's queues shrank or its clients changed: wake waiting senders, have WAKEUP reported. */
+void um_src_session_relieve(struct um_src_session *session);
+uint32_t um_src_stream_last_sqn(const struct um_src_stream *stream); /* as a TSNI tells it */
+
+static inline void um_src_session_lock(struct um_src_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+}
+
+static inline void um_src_session_unlock(struct um_src_session *session)
+{
+    pthread_mutex_unlock(&session->lock);
+}
+
+#endif
