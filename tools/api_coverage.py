@@ -20,7 +20,7 @@ STUBS = ROOT / "csrc" / "api" / "not_implemented"
 
 PROTOTYPE = re.compile(r"^(?:LBM\w*|UMStore|UMEStore)ExpDLL\s[^;{}]*?\b(\w+)\s*\(", re.MULTILINE)
 FEATURE = re.compile(r'^#define FEATURE "(.*) (?:is|are)"$', re.MULTILINE)
-NAME = re.compile(r"\b(?:lbm|lbmsdm|lbmpdm|lbmmon|lbmaux|um|umestored)_\w+")
+NAME = re.compile(r"\b(?:lbm|lbmaux|um)_\w+")
 
 
 def declared():
@@ -56,9 +56,9 @@ def definitions(source, include):
     for chunk in re.split(r";|\{\}", "".join(outside).replace("{}", "\0{}"))[:-1]:
         if not chunk.endswith("\0") or re.search(r"\bstatic\b", chunk):
             continue
-        match = NAME.search(re.sub(r"\(.*", "", chunk, flags=re.DOTALL))
-        if match and re.search(re.escape(match.group(0)) + r"\s*\(", chunk):
-            found.add(match.group(0))
+        match = re.match(r"[^(]*?(\w+)\s*\(", chunk)
+        if match and NAME.fullmatch(match.group(1)):
+            found.add(match.group(1))
     return found
 
 
