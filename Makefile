@@ -40,7 +40,7 @@ test:
 bench:
 	@tools/bootstrap.sh test
 	@$(MAKE) --no-print-directory python
-	@$(PYTHON) tools/run_bench.py --build $(BUILD_DIR)
+	@$(PYTHON) benchmarks/run.py --build $(BUILD_DIR)
 
 soak:
 	@tools/bootstrap.sh test

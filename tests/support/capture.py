@@ -1,0 +1,94 @@
+"""Captures with tcpdump, judged by tshark: its stock dissectors must understand every packet."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hosts import Host
+
+REASSEMBLE = ("-o", "lbmc.reassemble_fragments:TRUE", "-o", "tcp.desegment_tcp_streams:TRUE")
+
+
+class Capture:
+    def __init__(self, host: Host, path: Path, device: str = "lo") -> None:
+        if shutil.which("tcpdump") is None or shutil.which("tshark") is None:
+            pytest.skip("captures need tcpdump and tshark")
+        self.path = path
+        self._options: list[str] = []
+        self._process = host.start_command("tcpdump", "-i", device, "-s", "0", "-U", "-B", "65536", "-w", str(path))
+        self._process.expect("listening on")
+
+    def decode_as(self, rule: str) -> None:
+        """For ports outside the dissectors' default ranges, e.g. "tcp.port==20000,lbttcp"."""
+        self._options += ["-d", rule]
+
+    def stop(self) -> None:
+        time.sleep(0.3)  # what is still in the kernel's buffer
+        self._process.signal(signal.SIGINT)
+        self._process.wait()
+        assert "0 packets dropped by kernel" in self._process.output, self._process.output
+
+    def close(self) -> None:
+        self._process.close()
+
+    def tshark(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["tshark", "-r", str(self.path), *REASSEMBLE, *self._options, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def count(self, display_filter: str) -> int:
+        return len(self.tshark("-Y", display_filter, "-T", "fields", "-e", "frame.number").split())
+
+    def values(self, field: str, display_filter: str = "") -> list[str]:
+        """Every occurrence of a field, in packet order."""
+        chosen = ["-Y", f"({field}) and ({display_filter})" if display_filter else field]
+        lines = self.tshark(*chosen, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=\x1f", "-e", field)
+        return [value for line in lines.splitlines() for value in line.split("\x1f") if value]
+
+    def judge(self) -> None:
+        """Nothing malformed, no expert warning or error, no payload that the dissectors left undissected."""
+        bad = self.tshark(
+            "-Y",
+            "_ws.malformed || _ws.expert.severity >= 0x600000",
+            "-T",
+            "fields",
+            "-e",
+            "frame.number",
+            "-e",
+            "_ws.col.Info",
+            "-e",
+            "_ws.expert.message",
+        )
+        assert not bad, f"tshark complains:\n{bad[:4000]}"
+        plain = self.tshark(
+            "-Y",
+            "(tcp.len > 0 || udp.length > 8) && !lbmr && !lbmc && !lbttcp && !lbttcp.segment && !tcp.segment"
+            " && !tcp.reassembled_in && !icmp",
+            "-T",
+            "fields",
+            "-e",
+            "frame.number",
+            "-e",
+            "frame.protocols",
+            "-e",
+            "_ws.col.Info",
+        )
+        assert not plain, f"payload left undissected:\n{plain[:4000]}"
+
+    def json(self, display_filter: str, fields: Sequence[str]) -> list[dict[str, list[str]]]:
+        """The given fields of each packet that passes."""
+        wanted = [part for field in fields for part in ("-e", field)]
+        packets = json.loads(self.tshark("-Y", display_filter, "-T", "json", *wanted) or "[]")
+        return [packet["_source"]["layers"] for packet in packets]

@@ -1,0 +1,151 @@
+"""Hosts for tests: network namespaces with nothing but what the test puts in, and the processes that run there.
+
+A namespace is made with `ip netns`, under a name of this process, and removed at the end whatever happened.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+BUILD = Path(os.environ.get("UM_BUILD_DIR", "build")).resolve()
+SLOW = 10 if os.environ.get("UM_SANITIZED") else 1  # hang limits are stretched under sanitizers
+_numbers = itertools.count()
+
+
+def program(name: str) -> str:
+    path = BUILD / "bin" / name
+    assert path.exists(), f"{path} is not built; run make build"
+    return str(path)
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+
+
+class Process:
+    """A program of the test with its output in a file, so that it never waits for its reader."""
+
+    def __init__(self, command: Sequence[str], env: dict[str, str] | None = None) -> None:
+        self.command = list(command)
+        self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed in close()
+        self.popen = subprocess.Popen(
+            self.command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    @property
+    def output(self) -> str:
+        return os.pread(self._file.fileno(), 1 << 28, 0).decode(errors="replace")
+
+    def expect(self, pattern: str, seconds: float = 30) -> re.Match[str]:
+        """Wait for a line that matches; the time only catches hangs."""
+        end = time.monotonic() + seconds * SLOW
+        while True:
+            ended = self.popen.poll() is not None
+            found = re.search(pattern, self.output, re.MULTILINE)
+            if found:
+                return found
+            assert not ended, f"{self.command} ended ({self.popen.returncode}) without {pattern!r}:\n{self.output}"
+            assert time.monotonic() < end, f"{self.command} does not print {pattern!r}:\n{self.output[-4000:]}"
+            time.sleep(0.02)
+
+    def wait(self, seconds: float = 60) -> int:
+        try:
+            return self.popen.wait(seconds * SLOW)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.command} does not end:\n{self.output[-4000:]}") from None
+
+    def finish(self, seconds: float = 60) -> str:
+        """Wait for a good end and return what was printed."""
+        status = self.wait(seconds)
+        assert status == 0, f"{self.command} ended with {status}:\n{self.output[-8000:]}"
+        return self.output
+
+    def signal(self, number: int) -> None:
+        self.popen.send_signal(number)
+
+    def close(self) -> None:
+        if self.popen.poll() is None:
+            self.popen.send_signal(signal.SIGCONT)
+            self.popen.kill()
+            self.popen.wait()
+        self._file.close()
+
+    def resident_kib(self) -> int:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s*(\d+) kB", status)
+        return int(found.group(1)) if found else 0
+
+
+class Host:
+    """A network namespace with its loopback interface up and multicast routed over it."""
+
+    def __init__(self) -> None:
+        self.name = f"um{os.getpid()}x{next(_numbers)}"
+        self._processes: list[Process] = []
+        ip("netns", "add", self.name)
+        try:
+            ip("-n", self.name, "link", "set", "lo", "up")
+            ip("-n", self.name, "link", "set", "lo", "multicast", "on")
+        except BaseException:
+            self.close()
+            raise
+
+    def route_multicast(self, device: str) -> None:
+        ip("-n", self.name, "route", "replace", "224.0.0.0/4", "dev", device)
+
+    def command(self, *command: str) -> list[str]:
+        return ["ip", "netns", "exec", self.name, *command]
+
+    def start(self, name: str, *arguments: object, env: dict[str, str] | None = None, prefix: str = "") -> Process:
+        """Run a built program here. `prefix` is shell text put before it, for limits (`ulimit -n 20;`)."""
+        line = [program(name), *(str(argument) for argument in arguments)]
+        if prefix:
+            line = ["sh", "-c", f'{prefix} exec "$@"', "sh", *line]
+        return self.start_command(*line, env=env)
+
+    def start_command(self, *command: str, env: dict[str, str] | None = None) -> Process:
+        process = Process(self.command(*command), env)
+        self._processes.append(process)
+        return process
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(self.command(*command), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.close()
+        ip("netns", "del", self.name)
+
+
+def connect(left: Host, right: Host, network: str = "10.9.8") -> tuple[str, str]:
+    """Join two hosts with a veth pair named eth0 on both ends; returns their addresses."""
+    number = next(_numbers)
+    ends = (f"v{os.getpid() % 100000}l{number}", f"v{os.getpid() % 100000}r{number}")
+    ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+    addresses = (f"{network}.1", f"{network}.2")
+    for host, end, address in zip((left, right), ends, addresses):
+        ip("link", "set", end, "netns", host.name)
+        ip("-n", host.name, "link", "set", end, "name", "eth0")
+        ip("-n", host.name, "addr", "add", f"{address}/24", "dev", "eth0")
+        ip("-n", host.name, "link", "set", "eth0", "up")
+        host.route_multicast("eth0")
+    return addresses
