@@ -1,0 +1,364 @@
+/* Source topics and sources: creation, deletion, events, live options. Control
+ * work runs on the context's loop; sends do not pass through here. */
+#include "core/um_source.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/um_error.h"
+#include "base/um_log.h"
+#include "base/um_mem.h"
+
+/* Wakes um_source_wait_receivers of any source. */
+static pthread_mutex_t um_clients_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t um_clients_changed = PTHREAD_COND_INITIALIZER;
+
+/* An event on its way through an event queue. */
+struct um_source_event {
+    struct um_event event;
+    lbm_src_t *src;
+    int type;
+    union {
+        char client[64];
+        lbm_src_event_wakeup_t wakeup;
+    } data;
+};
+
+int um_sources_init(lbm_context_t *ctx)
+{
+    um_list_init(&ctx->src_topics);
+    um_list_init(&ctx->sources);
+    return 0;
+}
+
+static void topic_free(struct um_src_topic *topic)
+{
+    um_options_clear(UM_SCOPE_SOURCE, &topic->opts);
+    um_topic_fini(&topic->base);
+    um_free(topic);
+}
+
+void um_sources_destroy(lbm_context_t *ctx)
+{
+    struct um_list *node;
+    while ((node = um_list_first(&ctx->src_topics)) != NULL) {
+        um_list_remove(node);
+        topic_free(UM_CONTAINER_OF(node, struct um_src_topic, ctx_node));
+    }
+}
+
+int um_source_check(const lbm_src_t *src, const char *api)
+{
+    if (src == NULL || src->magic != UM_SOURCE_MAGIC) {
+        return um_error(UM_EINVAL, "CoreApi-5688-3243", "%s: src must be valid", api);
+    }
+    if (src->fork_generation != um_fork_generation()) {
+        return um_error(UM_EINVAL, "CoreApi-5688-3244",
+                        "%s: the source was created before fork(); create contexts and sources in the child", api);
+    }
+    return 0;
+}
+
+/* ---- topics ---- */
+
+static int link_topic(void *arg)
+{
+    struct um_src_topic *topic = arg;
+    um_list_push_back(&topic->base.ctx->src_topics, &topic->ctx_node);
+    return 0;
+}
+
+int um_source_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
+                          const lbm_src_topic_attr_t *attr)
+{
+    if (topicp == NULL) {
+        return um_error(UM_EINVAL, "CoreApi-5688-3245", "lbm_src_topic_alloc: topicp must be valid");
+    }
+    if (um_context_check(ctx, "lbm_src_topic_alloc") != 0 || um_topic_name_check(symbol, "lbm_src_topic_alloc") != 0) {
+        return -1;
+    }
+    if (ctx->reactor_only) {
+        return um_error(UM_EOP, "CoreApi-5688-3246",
+                        "lbm_src_topic_alloc: the context was made by lbm_context_reactor_only_create: no messaging");
+    }
+    um_config_start();
+    struct um_src_topic *topic = um_calloc(1, sizeof *topic);
+    if (topic == NULL) {
+        return um_error_nomem("source topic", sizeof *topic);
+    }
+    if (um_topic_init(&topic->base, ctx, UM_TOPIC_SOURCE, symbol) != 0) {
+        um_free(topic);
+        return -1;
+    }
+    if (um_source_options_resolve(attr, ctx->opts.context_name, symbol, &topic->opts) != 0) {
+        um_topic_fini(&topic->base);
+        um_free(topic);
+        return -1;
+    }
+    if (um_loop_call_api(ctx->loop, "lbm_src_topic_alloc", link_topic, topic) != 0) {
+        topic_free(topic);
+        return -1;
+    }
+    *topicp = &topic->base;
+    return 0;
+}
+
+/* ---- events ---- */
+
+static void event_run(struct um_event *event)
+{
+    struct um_source_event *e = UM_CONTAINER_OF(event, struct um_source_event, event);
+    e->src->proc(e->src, e->type, &e->data, e->src->clientd);
+    um_free(e);
+}
+
+static void event_discard(struct um_event *event)
+{
+    um_free(UM_CONTAINER_OF(event, struct um_source_event, event));
+}
+
+static const struct um_event_ops event_ops = {
+    .run = event_run,
+    .discard = event_discard,
+    .event_class = UM_EVENT_SOURCE,
+};
+
+/* `data` is a text for CONNECT and DISCONNECT, the structure otherwise. */
+static void report(struct um_src_stream *stream, int type, const void *data, size_t len)
+{
+    lbm_src_t *src = UM_CONTAINER_OF(stream, lbm_src_t, stream);
+    if (src->proc == NULL) {
+        return;
+    }
+    if (src->evq == NULL) {
+        src->proc(src, type, (void *)data, src->clientd);
+        return;
+    }
+    struct um_source_event *e = um_calloc(1, sizeof *e);
+    if (e == NULL) {
+        um_log(UM_LOG_ERR, "Core-5688-3248", "source [%s]: out of memory, event %d not delivered",
+               src->topic->base.name, type);
+        return;
+    }
+    e->event.ops = &event_ops;
+    e->src = src;
+    e->type = type;
+    memcpy(&e->data, data, len < sizeof e->data ? len : sizeof e->data - 1);
+    um_event_enqueue(src->evq, &src->events, &e->event);
+}
+
+static void clients_changed(void)
+{
+    pthread_mutex_lock(&um_clients_lock);
+    pthread_cond_broadcast(&um_clients_changed);
+    pthread_mutex_unlock(&um_clients_lock);
+}
+
+static void on_connect(struct um_src_stream *stream, const char *client)
+{
+    clients_changed();
+    report(stream, LBM_SRC_EVENT_CONNECT, client, strlen(client) + 1);
+}
+
+static void on_disconnect(struct um_src_stream *stream, const char *client)
+{
+    clients_changed();
+    report(stream, LBM_SRC_EVENT_DISCONNECT, client, strlen(client) + 1);
+}
+
+static void on_wakeup(struct um_src_stream *stream)
+{
+    lbm_src_event_wakeup_t wakeup = {.flags = LBM_SRC_EVENT_WAKEUP_FLAG_NORMAL};
+    report(stream, LBM_SRC_EVENT_WAKEUP, &wakeup, sizeof wakeup);
+}
+
+static const struct um_src_stream_events stream_events = {
+    .on_connect = on_connect,
+    .on_disconnect = on_disconnect,
+    .on_wakeup = on_wakeup,
+};
+
+/* ---- sources ---- */
+
+static const char *transport_name(int transport)
+{
+    switch (transport) {
+    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRM:
+        return "lbt-rm";
+    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRU:
+        return "lbt-ru";
+    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTIPC:
+        return "lbt-ipc";
+    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTSMX:
+        return "lbt-smx";
+    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRDMA:
+        return "lbt-rdma";
+    case LBM_SRC_TOPIC_ATTR_TRANSPORT_BROKER:
+        return "broker";
+    default:
+        return "unknown";
+    }
+}
+
+struct create_call {
+    lbm_src_t **srcp;
+    lbm_src_t *src;
+};
+
+static int create_on_loop(void *arg)
+{
+    struct create_call *call = arg;
+    lbm_src_t *src = call->src;
+    lbm_context_t *ctx = src->ctx;
+    struct um_src_topic *topic = src->topic;
+    if (topic->src != NULL) {
+        return um_error(UM_EINVAL, "CoreApi-5688-3249",
+                        "lbm_src_create: topic [%s] has a source already; call lbm_src_topic_alloc for each source",
+                        topic->base.name);
+    }
+    src->stream.events = &stream_events;
+    src->stream.tidx = atomic_fetch_add(&ctx->next_topic_idx, 1);
+    src->stream.tsni_interval_ns = topic->opts.transport_topic_sequence_number_info_interval * UM_NS_PER_MS;
+    src->stream.tsni_active_ns = topic->opts.transport_topic_sequence_number_info_active_threshold * UM_NS_PER_SEC;
+    if (um_tcp_sources_attach(ctx->tcp_sources, &topic->opts, topic->base.name, &src->stream) != 0) {
+        return -1;
+    }
+    struct um_tr_advert_spec spec = {.topic = topic->base.name};
+    um_src_stream_source_info(&src->stream, &spec.info);
+    src->advert = um_resolver_advertise(ctx->resolver, &spec, &topic->opts);
+    if (src->advert == NULL) {
+        um_src_stream_detach(&src->stream);
+        return -1;
+    }
+    topic->src = src;
+    um_list_remove(&topic->ctx_node); /* from here on the source's */
+    um_list_push_back(&ctx->sources, &src->ctx_node);
+    atomic_fetch_add(&ctx->live_objects, 1);
+    src->magic = UM_SOURCE_MAGIC;
+    *call->srcp = src; /* before any event can tell the application of it */
+    return 0;
+}
+
+int um_source_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_src_cb_proc proc, void *clientd,
+                     lbm_event_queue_t *evq)
+{
+    if (srcp == NULL) {
+        return um_error(UM_EINVAL, "CoreApi-5688-3250", "lbm_src_create: srcp must be valid");
+    }
+    if (um_context_check(ctx, "lbm_src_create") != 0 ||
+        um_topic_check(topic, ctx, UM_TOPIC_SOURCE, "lbm_src_create") != 0 ||
+        (evq != NULL && um_event_queue_check(evq, "lbm_src_create") != 0)) {
+        return -1;
+    }
+    struct um_src_topic *src_topic = UM_CONTAINER_OF(topic, struct um_src_topic, base);
+    if (src_topic->opts.transport != LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP) {
+        return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3251",
+                        "lbm_src_create: topic [%s]: transport %s is not implemented in this version; tcp is",
+                        topic->name, transport_name(src_topic->opts.transport));
+    }
+    lbm_src_t *src = um_calloc(1, sizeof *src);
+    if (src == NULL) {
+        return um_error_nomem("source", sizeof *src);
+    }
+    src->fork_generation = um_fork_generation();
+    src->ctx = ctx;
+    src->topic = src_topic;
+    src->proc = proc;
+    src->clientd = clientd;
+    src->evq = evq;
+    um_event_owner_init(&src->events, evq);
+    struct create_call call = {srcp, src};
+    if (um_loop_call_api(ctx->loop, "lbm_src_create", create_on_loop, &call) != 0) {
+        um_free(src);
+        return -1;
+    }
+    return 0;
+}
+
+static int delete_on_loop(void *arg)
+{
+    lbm_src_t *src = arg;
+    src->magic = 0;
+    um_resolver_withdraw(src->ctx->resolver, src->advert);
+    um_src_stream_detach(&src->stream);
+    um_list_remove(&src->ctx_node);
+    atomic_fetch_sub(&src->ctx->live_objects, 1);
+    return 0;
+}
+
+static void source_free(struct um_event_owner *owner)
+{
+    lbm_src_t *src = UM_CONTAINER_OF(owner, lbm_src_t, events);
+    topic_free(src->topic);
+    um_free(src);
+}
+
+/* The loop runs no callback of the source while it executes the command, so none is in progress afterwards. */
+int um_source_delete(lbm_src_t *src, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
+{
+    if (um_source_check(src, api) != 0 || um_event_cancel_check(cbinfo, api) != 0 ||
+        um_loop_call_api(src->ctx->loop, api, delete_on_loop, src) != 0) {
+        return -1;
+    }
+    return um_event_owner_close(&src->events, cbinfo, source_free);
+}
+
+/* ---- options ---- */
+
+struct options_call {
+    lbm_src_t *src;
+    int (*fn)(struct um_source_options *opts, void *arg);
+    void *arg;
+};
+
+static int options_on_loop(void *arg)
+{
+    struct options_call *call = arg;
+    struct um_source_options *opts = &call->src->topic->opts;
+    lbm_ulong_t interval = opts->implicit_batching_interval;
+    size_t length = opts->implicit_batching_minimum_length;
+    int type = opts->implicit_batching_type;
+    int rc = call->fn(opts, call->arg);
+    if (interval != opts->implicit_batching_interval || length != opts->implicit_batching_minimum_length ||
+        type != opts->implicit_batching_type) {
+        um_src_stream_set_batching(&call->src->stream, opts->implicit_batching_interval * UM_NS_PER_MS,
+                                   opts->implicit_batching_minimum_length,
+                                   opts->implicit_batching_type == LBM_SRC_TOPIC_ATTR_IMPLICIT_BATCH_TYPE_ADAPTIVE);
+    }
+    return rc;
+}
+
+int um_source_with_options(lbm_src_t *src, int (*fn)(struct um_source_options *opts, void *arg), void *arg)
+{
+    struct options_call call = {src, fn, arg};
+    return um_loop_call(src->ctx->loop, options_on_loop, &call);
+}
+
+/* ---- readiness ---- */
+
+int um_source_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms)
+{
+    if (um_loop_on_thread(src->ctx->loop)) {
+        return um_error(UM_EOP, "CoreApi-5688-3252", "um_src_wait_receivers: not inside a callback of the context");
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    int rc = 0;
+    pthread_mutex_lock(&um_clients_lock);
+    while (um_src_stream_clients(&src->stream) < receivers && rc == 0) {
+        rc = pthread_cond_timedwait(&um_clients_changed, &um_clients_lock, &until);
+    }
+    pthread_mutex_unlock(&um_clients_lock);
+    if (um_src_stream_clients(&src->stream) >= receivers) {
+        return 0;
+    }
+    return um_error(UM_ETIMEDOUT, "CoreApi-5688-3253", "um_src_wait_receivers: %d of %d receivers after %d ms",
+                    um_src_stream_clients(&src->stream), receivers, timeout_ms);
+}
