@@ -1,0 +1,43 @@
+/* An attribute object: the options of one scope with a modified tag for each, set by files and setopt calls and clear
+ * for built-in defaults and values from XML. The application's attribute handles and the process's current defaults are
+ * of this type. Not locked: an attribute object belongs to the thread that uses it. */
+#ifndef UM_CONFIG_ATTR_H
+#define UM_CONFIG_ATTR_H
+
+#include <stdbool.h>
+
+#include "config/um_option_table.h"
+#include "config/um_option_value.h"
+
+struct um_attr {
+    enum um_option_scope scope;
+    void *options;           /* the structure of the scope */
+    unsigned char *modified; /* one tag per row of the table */
+};
+
+/* All three: 0, or -1 + error and nothing allocated. */
+int um_attr_init(struct um_attr *attr, enum um_option_scope scope); /* every field zero */
+int um_attr_init_copy(struct um_attr *attr, const struct um_attr *from);
+int um_attr_init_defaults(struct um_attr *attr, enum um_option_scope scope, bool original_ports);
+void um_attr_clear(struct um_attr *attr);
+
+/* What a new value comes from. Calls and files tag the option, XML does not; plain XML leaves tagged options alone
+ * where setting one option sets another, overwriting XML does not. */
+enum um_attr_origin { UM_ORIGIN_APPLICATION, UM_ORIGIN_XML, UM_ORIGIN_XML_OVERWRITE };
+
+/* Set by text or by value (text NULL). `named` may be an alias. 0, or -1 + error and nothing changed. Logs nothing:
+ * the caller gives `note` to um_attr_log_note when it holds no lock. */
+int um_attr_assign(struct um_attr *attr, const struct um_option *named, const char *text, const void *value, size_t len,
+                   enum um_attr_origin origin, enum um_option_note *note);
+void um_attr_log_note(const struct um_option *option, enum um_option_note note);
+
+bool um_attr_is_modified(const struct um_attr *attr, const struct um_option *named);
+
+/* What the attribute calls of every scope are made of: look the name up, set, log. */
+int um_attr_set(struct um_attr *attr, const char *name, const void *value, size_t len);
+int um_attr_str_set(struct um_attr *attr, const char *name, const char *text);
+
+/* -1 + error "option NAME unknown". */
+int um_option_unknown(enum um_option_scope scope, const char *name);
+
+#endif
