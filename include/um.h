@@ -36,7 +36,8 @@ LBMExpDLL int um_rcv_ready(lbm_rcv_t *rcv);
 LBMExpDLL int um_src_receivers(lbm_src_t *src);
 
 /**
- * Blocks until um_rcv_ready() is at least `sources`, or until timeout_ms milliseconds have passed.
+ * Blocks until um_rcv_ready() is at least `sources`, or until timeout_ms milliseconds have passed; a negative timeout_ms
+ * waits without bound. The receiver must not be deleted meanwhile.
  * Returns 0 when ready; -1 with LBM_ETIMEDOUT at the end of the time, LBM_EINVAL for a bad argument, LBM_EOP on the
  * context thread. In sequential mode another thread must run the context.
  * May be called in a context-thread callback: no.
