@@ -1,0 +1,125 @@
+/* Life of messages: creation, hand-over of a retained template, holds counted
+ * across threads. The payload is never copied: a message refers to the receive
+ * buffer (or the reassembly buffer) it came in. */
+#include "core/um_message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/um_error.h"
+#include "base/um_mem.h"
+
+struct um_msg *um_msg_create(const char *source, const char *topic)
+{
+    struct um_msg *msg = um_calloc(1, sizeof *msg);
+    if (msg == NULL) {
+        return NULL;
+    }
+    msg->magic = UM_MSG_MAGIC;
+    atomic_init(&msg->holds, UM_MSG_LIBRARY_HOLD);
+    snprintf(msg->pub.source, sizeof msg->pub.source, "%s", source);
+    snprintf(msg->pub.topic_name, sizeof msg->pub.topic_name, "%s", topic);
+    um_list_init(&msg->event.node);
+    return msg;
+}
+
+struct um_msg *um_msg_clone(const struct um_msg *msg)
+{
+    struct um_msg *copy = um_malloc(sizeof *copy);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memset(copy, 0, sizeof *copy);
+    copy->pub = msg->pub;
+    copy->magic = UM_MSG_MAGIC;
+    atomic_init(&copy->holds, UM_MSG_LIBRARY_HOLD);
+    copy->is_fragment = msg->is_fragment;
+    copy->frag = msg->frag;
+    if (msg->pub.fragment_info != NULL) {
+        copy->pub.fragment_info = &copy->frag;
+    }
+    copy->buf = msg->buf;
+    if (copy->buf != NULL) {
+        um_buf_ref(copy->buf);
+        copy->buf_held = true;
+    }
+    um_list_init(&copy->event.node);
+    return copy;
+}
+
+static void free_message(struct um_msg *msg)
+{
+    if (msg->buf_held) {
+        um_buf_unref(msg->buf);
+    }
+    msg->magic = 0;
+    um_free(msg);
+}
+
+void um_msg_release(struct um_msg *msg)
+{
+    if (atomic_fetch_sub_explicit(&msg->holds, UM_MSG_LIBRARY_HOLD, memory_order_acq_rel) == UM_MSG_LIBRARY_HOLD) {
+        um_free(msg->replacement);
+        free_message(msg);
+    }
+}
+
+struct um_msg *um_msg_template_next(struct um_msg *msg)
+{
+    struct um_msg *next = msg->replacement;
+    if (next == NULL) {
+        return msg;
+    }
+    msg->replacement = NULL;
+    msg->is_template = false;
+    um_msg_release(msg);
+    return next;
+}
+
+/* Called by lbm_msg_retain: the application keeps the very pointer it was given, so the controller gets a new template.
+ */
+static int hand_over(struct um_msg *msg)
+{
+    struct um_msg *next = um_msg_create(msg->pub.source, msg->pub.topic_name);
+    if (next == NULL) {
+        return um_error_nomem("lbm_msg_retain: message", sizeof *next);
+    }
+    next->is_template = true;
+    msg->replacement = next;
+    if (msg->buf != NULL) {
+        um_buf_ref(msg->buf);
+        msg->buf_held = true;
+    }
+    return 0;
+}
+
+int um_msg_retain(struct um_msg *msg)
+{
+    if (msg->is_template) {
+        if (!msg->delivering) {
+            return um_error(UM_EINVAL, "CoreApi-20201-1",
+                            "lbm_msg_retain: the callback of this message has returned; retain it inside the callback");
+        }
+        if (msg->replacement == NULL && hand_over(msg) != 0) {
+            return -1;
+        }
+    }
+    atomic_fetch_add_explicit(&msg->holds, 1, memory_order_relaxed);
+    return 0;
+}
+
+int um_msg_delete(struct um_msg *msg)
+{
+    int holds = atomic_load_explicit(&msg->holds, memory_order_relaxed);
+    do {
+        if (holds % UM_MSG_LIBRARY_HOLD == 0) {
+            return um_error(UM_EINVAL, "CoreApi-20201-2",
+                            "lbm_msg_delete: the message was not retained; the library deletes it after the callback");
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&msg->holds, &holds, holds - 1, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    if (holds == 1) {
+        free_message(msg);
+    }
+    return 0;
+}
