@@ -9,40 +9,41 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "config/um_options.h"
+#include "config/um_config.h"
 
-static int apply_file(enum um_option_scope scope, void *attributes, const char *file, const char *api)
+/* Attribute handles are struct um_attr, which knows its scope. */
+static int apply_file(void *attributes, const char *file, const char *api)
 {
     if (attributes == NULL || file == NULL) {
         return um_error(UM_EINVAL, "CoreApi-9013-1", "%s: %s must be valid", api,
                         attributes == NULL ? "Attributes" : "ConfigFile");
     }
-    return um_config_file_apply(scope, attributes, file);
+    return um_config_file(file, attributes);
 }
 
 int lbmaux_context_attr_setopt_from_file(lbm_context_attr_t *Attributes, const char *ConfigFile)
 {
-    return apply_file(UM_SCOPE_CONTEXT, Attributes, ConfigFile, "lbmaux_context_attr_setopt_from_file");
+    return apply_file(Attributes, ConfigFile, "lbmaux_context_attr_setopt_from_file");
 }
 
 int lbmaux_src_topic_attr_setopt_from_file(lbm_src_topic_attr_t *Attributes, const char *ConfigFile)
 {
-    return apply_file(UM_SCOPE_SOURCE, Attributes, ConfigFile, "lbmaux_src_topic_attr_setopt_from_file");
+    return apply_file(Attributes, ConfigFile, "lbmaux_src_topic_attr_setopt_from_file");
 }
 
 int lbmaux_rcv_topic_attr_setopt_from_file(lbm_rcv_topic_attr_t *Attributes, const char *ConfigFile)
 {
-    return apply_file(UM_SCOPE_RECEIVER, Attributes, ConfigFile, "lbmaux_rcv_topic_attr_setopt_from_file");
+    return apply_file(Attributes, ConfigFile, "lbmaux_rcv_topic_attr_setopt_from_file");
 }
 
 int lbmaux_wildcard_rcv_attr_setopt_from_file(lbm_wildcard_rcv_attr_t *Attributes, const char *ConfigFile)
 {
-    return apply_file(UM_SCOPE_WILDCARD_RECEIVER, Attributes, ConfigFile, "lbmaux_wildcard_rcv_attr_setopt_from_file");
+    return apply_file(Attributes, ConfigFile, "lbmaux_wildcard_rcv_attr_setopt_from_file");
 }
 
 int lbmaux_event_queue_attr_setopt_from_file(lbm_event_queue_attr_t *Attributes, const char *ConfigFile)
 {
-    return apply_file(UM_SCOPE_EVENT_QUEUE, Attributes, ConfigFile, "lbmaux_event_queue_attr_setopt_from_file");
+    return apply_file(Attributes, ConfigFile, "lbmaux_event_queue_attr_setopt_from_file");
 }
 
 int lbmaux_context_create_from_file(lbm_context_t **Context, const char *ConfigFile)
