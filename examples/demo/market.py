@@ -1,0 +1,42 @@
+"""What publishers and subscribers of the demo agree on: topics, the payload, and the prices that are replayed."""
+
+from __future__ import annotations
+
+import csv
+import struct
+from importlib import resources
+from typing import NamedTuple
+
+PREFIX = "Market/US/SP500/"
+PATTERN = "^Market/US/.*$"
+
+_PAYLOAD = struct.Struct("<QId12s")
+
+
+class Tick(NamedTuple):
+    sent_ns: int  # CLOCK_MONOTONIC: both ends are on one machine
+    number: int  # counts from 0 for each symbol
+    price: float
+    date: str
+
+
+def pack(tick: Tick) -> bytes:
+    return _PAYLOAD.pack(tick.sent_ns, tick.number, tick.price, tick.date.encode())
+
+
+def unpack(data: bytes) -> Tick:
+    sent_ns, number, price, date = _PAYLOAD.unpack(data)
+    return Tick(sent_ns, number, price, date.rstrip(b"\0").decode())
+
+
+def topic(symbol: str) -> str:
+    return PREFIX + symbol
+
+
+def prices() -> dict[str, list[tuple[str, float]]]:
+    """Monthly closing prices by symbol, as shipped in the package vega_datasets."""
+    result: dict[str, list[tuple[str, float]]] = {}
+    text = resources.files("vega_datasets").joinpath("_data", "stocks.csv").read_text()
+    for row in csv.DictReader(text.splitlines()):
+        result.setdefault(row["symbol"], []).append((row["date"], float(row["price"])))
+    return result

@@ -1,0 +1,47 @@
+"""A publisher process of the demo: one source for each of its symbols, prices replayed in turn at a fixed rate.
+
+Waits for "go" on standard input, tells what it has sent twice a second as JSON lines, ends when the input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import market
+
+from um_cffi import Context, Source
+
+
+def report(sent: int, done: bool) -> None:
+    print(json.dumps({"sent": sent, "done": done}), flush=True)
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    history = market.prices()
+    with Context(**settings["options"]) as ctx:
+        sources = {symbol: Source(ctx, market.topic(symbol)) for symbol in settings["symbols"]}
+        sys.stdin.readline()  # the subscribers have found every topic
+        sent = 0
+        begin = next_report = time.monotonic()
+        end = begin + settings["seconds"]
+        while (now := time.monotonic()) < end:
+            while sent < (now - begin) * settings["rate"]:
+                symbol = settings["symbols"][sent % len(sources)]
+                number = sent // len(sources)
+                date, price = history[symbol][number % len(history[symbol])]
+                tick = market.Tick(time.monotonic_ns(), number, price, date)
+                sources[symbol].send(market.pack(tick), flush=True)
+                sent += 1
+            if now >= next_report:
+                report(sent, done=False)
+                next_report += 0.5
+            time.sleep(0.001)
+        report(sent, done=True)
+        sys.stdin.readline()
+
+
+if __name__ == "__main__":
+    main()
