@@ -77,32 +77,32 @@ enum {
 };
 
 /** lbm_msg_t.type: what a receiver callback is told. Those of UME and UMQ belong to persistence and queuing. */
-#define LBM_MSG_DATA 0                     /**< message */
-#define LBM_MSG_EOS 1                      /**< the source is gone */
-#define LBM_MSG_REQUEST 2                  /**< message that wants a response (lbm_msg_t.response) */
-#define LBM_MSG_RESPONSE 3                 /**< response; comes to the request callback */
-#define LBM_MSG_UNRECOVERABLE_LOSS 4       /**< one sequence number is lost for good */
-#define LBM_MSG_UNRECOVERABLE_LOSS_BURST 5 /**< a long gap was given up; sequence_number is its first number */
-#define LBM_MSG_NO_SOURCE_NOTIFICATION 6   /**< no source found after the threshold of queries */
-#define LBM_MSG_UME_REGISTRATION_ERROR 7
-#define LBM_MSG_UME_REGISTRATION_SUCCESS 8
-#define LBM_MSG_UME_REGISTRATION_CHANGE 9
-#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX 10
-#define LBM_MSG_UME_REGISTRATION_COMPLETE_EX 11
-#define LBM_MSG_UME_DEREGISTRATION_SUCCESS_EX 12
-#define LBM_MSG_UME_DEREGISTRATION_COMPLETE_EX 13
-#define LBM_MSG_UMQ_REGISTRATION_ERROR 16
-#define LBM_MSG_UMQ_REGISTRATION_COMPLETE_EX 18
-#define LBM_MSG_UMQ_DEREGISTRATION_COMPLETE_EX 19
-#define LBM_MSG_BOS 20 /**< first packet of a session */
-#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_ERROR 21
-#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_START_COMPLETE_EX 22
-#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_STOP_COMPLETE_EX 23
-#define LBM_MSG_UMQ_INDEX_ASSIGNED_EX 24
-#define LBM_MSG_UMQ_INDEX_RELEASED_EX 25
-#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ERROR 26
-#define LBM_MSG_HF_RESET 27   /**< hot failover: numbering starts again */
-#define LBM_MSG_RESERVED_1 28 /**< never delivered */
+#define LBM_MSG_DATA 0                            /**< message */
+#define LBM_MSG_EOS 1                             /**< the source is gone */
+#define LBM_MSG_REQUEST 2                         /**< message that wants a response (lbm_msg_t.response) */
+#define LBM_MSG_RESPONSE 3                        /**< response; comes to the request callback */
+#define LBM_MSG_UNRECOVERABLE_LOSS 4              /**< one sequence number is lost for good */
+#define LBM_MSG_UNRECOVERABLE_LOSS_BURST 5        /**< a long gap was given up; sequence_number is its first number */
+#define LBM_MSG_NO_SOURCE_NOTIFICATION 6          /**< no source found after the threshold of queries */
+#define LBM_MSG_UME_REGISTRATION_ERROR 7          /**< a store refused; data is a text */
+#define LBM_MSG_UME_REGISTRATION_SUCCESS 8        /**< older form, never delivered */
+#define LBM_MSG_UME_REGISTRATION_CHANGE 9         /**< the source changed its stores; data is a text */
+#define LBM_MSG_UME_REGISTRATION_SUCCESS_EX 10    /**< registered with one store */
+#define LBM_MSG_UME_REGISTRATION_COMPLETE_EX 11   /**< registered with enough stores */
+#define LBM_MSG_UME_DEREGISTRATION_SUCCESS_EX 12  /**< one store has let go */
+#define LBM_MSG_UME_DEREGISTRATION_COMPLETE_EX 13 /**< all stores have let go */
+#define LBM_MSG_UMQ_REGISTRATION_ERROR 16         /**< a queue refused; data is a text */
+#define LBM_MSG_UMQ_REGISTRATION_COMPLETE_EX 18   /**< registered with a queue */
+#define LBM_MSG_UMQ_DEREGISTRATION_COMPLETE_EX 19 /**< a queue has let go */
+#define LBM_MSG_BOS 20                            /**< first packet of a session */
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_ERROR 21             /**< start or stop failed; data is a text */
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_START_COMPLETE_EX 22 /**< indexes may come */
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_STOP_COMPLETE_EX 23  /**< no new indexes come */
+#define LBM_MSG_UMQ_INDEX_ASSIGNED_EX 24                              /**< got an index */
+#define LBM_MSG_UMQ_INDEX_RELEASED_EX 25                              /**< lost an index */
+#define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ERROR 26                         /**< no index; data is a text */
+#define LBM_MSG_HF_RESET 27                                           /**< hot failover: numbering starts again */
+#define LBM_MSG_RESERVED_1 28                                         /**< never delivered */
 
 /** Flags of the send calls; undefined bits are ignored. */
 #define LBM_MSG_START_BATCH 0x1    /**< first message of an explicit batch */
@@ -147,46 +147,46 @@ enum {
 #define LBM_TOPIC_RES_REQUEST_WILDCARD_QUERY 0x01        /**< wildcard receivers query */
 
 /** Events of a source callback. Those of UME and UMQ belong to persistence and queuing. */
-#define LBM_SRC_EVENT_CONNECT 1        /**< a receiving context joined; ed is its text */
-#define LBM_SRC_EVENT_DISCONNECT 2     /**< a receiving context left; ed is its text */
-#define LBM_SRC_EVENT_WAKEUP 3         /**< a send refused with LBM_EWOULDBLOCK may be tried again */
-#define LBM_SRC_EVENT_DAEMON_CONFIRM 4 /**< never generated */
-#define LBM_SRC_EVENT_UME_REGISTRATION_ERROR 5
-#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS 6
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE 7
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION 8
-#define LBM_SRC_EVENT_UME_STORE_UNRESPONSIVE 9
-#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED 10
-#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX 11
-#define LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX 12
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX 13
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX 14
-#define LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO 15 /**< numbers of the message being sent, inside the send */
-#define LBM_SRC_EVENT_UMQ_REGISTRATION_ERROR 16
-#define LBM_SRC_EVENT_UMQ_MESSAGE_ID_INFO 17
-#define LBM_SRC_EVENT_UMQ_REGISTRATION_COMPLETE_EX 18
-#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX 19
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_ASSIGNED_EX 20
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_REASSIGNED_EX 21
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX 22
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_COMPLETE_EX 23
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_CONSUMED_EX 24
-#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_REGISTRATION_EX 25
-#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_DEREGISTRATION_EX 26
-#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_READY_EX 27
-#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_TIMEOUT_EX 28
-#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION 29 /**< in-flight limit crossed */
-#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX 30
-#define LBM_SRC_EVENT_UME_DEREGISTRATION_SUCCESS_EX 31
-#define LBM_SRC_EVENT_UME_DEREGISTRATION_COMPLETE_EX 32
-#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE 33
-#define LBM_SRC_EVENT_TIMESTAMP 34 /**< transmit time of a datagram */
+#define LBM_SRC_EVENT_CONNECT 1                           /**< a receiving context joined; ed is its text */
+#define LBM_SRC_EVENT_DISCONNECT 2                        /**< a receiving context left; ed is its text */
+#define LBM_SRC_EVENT_WAKEUP 3                            /**< a send refused with LBM_EWOULDBLOCK may be tried again */
+#define LBM_SRC_EVENT_DAEMON_CONFIRM 4                    /**< never generated */
+#define LBM_SRC_EVENT_UME_REGISTRATION_ERROR 5            /**< a store refused; ed is a text */
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS 6          /**< older form, never generated */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE 7                /**< older form, never generated */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION 8         /**< older form, never generated */
+#define LBM_SRC_EVENT_UME_STORE_UNRESPONSIVE 9            /**< a store is silent; ed is its text */
+#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED 10            /**< a retained message is dropped */
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX 11      /**< registered with one store */
+#define LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX 12     /**< registered with enough stores to send */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX 13            /**< safe in stores */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX 14     /**< a receiver has consumed it */
+#define LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO 15             /**< numbers of the message being sent, inside the send */
+#define LBM_SRC_EVENT_UMQ_REGISTRATION_ERROR 16           /**< a queue refused; ed is a text */
+#define LBM_SRC_EVENT_UMQ_MESSAGE_ID_INFO 17              /**< id of the message being sent */
+#define LBM_SRC_EVENT_UMQ_REGISTRATION_COMPLETE_EX 18     /**< registered with a queue */
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX 19            /**< safe in the queue */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_ASSIGNED_EX 20      /**< given to a receiver */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_REASSIGNED_EX 21    /**< given to another receiver */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX 22       /**< dropped, too old */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_COMPLETE_EX 23      /**< consumed by all application sets */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_CONSUMED_EX 24      /**< consumed by a receiver */
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_REGISTRATION_EX 25 /**< receiver came */
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_DEREGISTRATION_EX 26 /**< receiver went */
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_READY_EX 27          /**< receiver can take messages */
+#define LBM_SRC_EVENT_UMQ_ULB_RECEIVER_TIMEOUT_EX 28        /**< receiver is silent */
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION 29           /**< in-flight limit crossed */
+#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX 30           /**< a retained message is dropped */
+#define LBM_SRC_EVENT_UME_DEREGISTRATION_SUCCESS_EX 31      /**< one store has let go */
+#define LBM_SRC_EVENT_UME_DEREGISTRATION_COMPLETE_EX 32     /**< all stores have let go */
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE 33             /**< not safe, given up */
+#define LBM_SRC_EVENT_TIMESTAMP 34                          /**< transmit time of a datagram */
 
 /** Events of the context_event_function option. */
-#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_COMPLETE_EX 1
-#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_SUCCESS_EX 2
-#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_ERROR 3
-#define LBM_CONTEXT_EVENT_UMQ_INSTANCE_LIST_NOTIFICATION 4
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_COMPLETE_EX 1   /**< registered with a broker */
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_SUCCESS_EX 2    /**< the same, given with it */
+#define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_ERROR 3         /**< refused; ed is a text */
+#define LBM_CONTEXT_EVENT_UMQ_INSTANCE_LIST_NOTIFICATION 4 /**< instances changed; ed is a text */
 
 /** lbm_transport_source_info_t.type. */
 #define LBM_TRANSPORT_TYPE_TCP 0x00     /**< TCP */
@@ -198,35 +198,35 @@ enum {
 #define LBM_TRANSPORT_TYPE_BROKER 0x80  /**< message broker */
 
 /** Values of options in binary form; configuration files use their names. */
-#define LBM_SECURITY_PROTOCOL_NONE 0x1
-#define LBM_SECURITY_PROTOCOL_TLS 0x2
-#define LBM_CTX_ATTR_COMPRESSION_NONE 0
-#define LBM_CTX_ATTR_COMPRESSION_LZ4 1
-#define LBM_CTX_ATTR_OP_EMBEDDED 1   /**< the context has its own thread */
-#define LBM_CTX_ATTR_OP_DAEMON 2     /**< obsolete */
-#define LBM_CTX_ATTR_OP_SEQUENTIAL 3 /**< the application runs lbm_context_process_events() */
+#define LBM_SECURITY_PROTOCOL_NONE 0x1  /**< plain TCP */
+#define LBM_SECURITY_PROTOCOL_TLS 0x2   /**< TLS */
+#define LBM_CTX_ATTR_COMPRESSION_NONE 0 /**< none */
+#define LBM_CTX_ATTR_COMPRESSION_LZ4 1  /**< LZ4 */
+#define LBM_CTX_ATTR_OP_EMBEDDED 1      /**< the context has its own thread */
+#define LBM_CTX_ATTR_OP_DAEMON 2        /**< obsolete */
+#define LBM_CTX_ATTR_OP_SEQUENTIAL 3    /**< the application runs lbm_context_process_events() */
 #define LBM_CTX_ATTR_FDTYPE_POLL 1
 #define LBM_CTX_ATTR_FDTYPE_SELECT 2
 #define LBM_CTX_ATTR_FDTYPE_WSAEV 3
 #define LBM_CTX_ATTR_FDTYPE_WINCPORT 4
 #define LBM_CTX_ATTR_FDTYPE_WINCPORT_OV 5
-#define LBM_CTX_ATTR_FDTYPE_EPOLL 6
+#define LBM_CTX_ATTR_FDTYPE_EPOLL 6 /**< the one in use here */
 #define LBM_CTX_ATTR_FDTYPE_DEVPOLL 7
 #define LBM_CTX_ATTR_FDTYPE_KQUEUE 8
 #define LBM_CTX_ATTR_FDTYPE_WINRIOCPORT 9
-#define LBM_CTX_ATTR_MON_TRANSPORT_LBM 1
-#define LBM_CTX_ATTR_MON_TRANSPORT_LBMSNMP 2
-#define LBM_CTX_ATTR_MON_FORMAT_CSV 1
-#define LBM_CTX_ATTR_MON_FORMAT_PB 2
-#define LBM_CTX_ATTR_IPC_RCV_THREAD_PEND 1
-#define LBM_CTX_ATTR_IPC_RCV_THREAD_BUSY_WAIT 2
+#define LBM_CTX_ATTR_MON_TRANSPORT_LBM 1                /**< as messages */
+#define LBM_CTX_ATTR_MON_TRANSPORT_LBMSNMP 2            /**< to an SNMP agent */
+#define LBM_CTX_ATTR_MON_FORMAT_CSV 1                   /**< comma-separated values */
+#define LBM_CTX_ATTR_MON_FORMAT_PB 2                    /**< protocol buffers */
+#define LBM_CTX_ATTR_IPC_RCV_THREAD_PEND 1              /**< sleep while nothing happens */
+#define LBM_CTX_ATTR_IPC_RCV_THREAD_BUSY_WAIT 2         /**< poll without sleeping */
 #define LBM_CTX_ATTR_FD_MANAGEMENT_BEHAVIOR_PEND 1      /**< sleep while nothing happens */
 #define LBM_CTX_ATTR_FD_MANAGEMENT_BEHAVIOR_BUSY_WAIT 2 /**< poll without sleeping */
-#define LBM_CTX_ATTR_RDMA_RCV_THREAD_PEND 1
-#define LBM_CTX_ATTR_RDMA_RCV_THREAD_BUSY_WAIT 2
-#define LBM_CTX_ATTR_RCV_THRD_POOL_CREATE 1
-#define LBM_CTX_ATTR_RCV_THRD_POOL_DYNAMIC 2
-#define LBM_CTX_ATTR_NET_COMPAT_MODE_DEFAULT 0x00000000
+#define LBM_CTX_ATTR_RDMA_RCV_THREAD_PEND 1             /**< withdrawn */
+#define LBM_CTX_ATTR_RDMA_RCV_THREAD_BUSY_WAIT 2        /**< withdrawn */
+#define LBM_CTX_ATTR_RCV_THRD_POOL_CREATE 1             /**< withdrawn */
+#define LBM_CTX_ATTR_RCV_THRD_POOL_DYNAMIC 2            /**< withdrawn */
+#define LBM_CTX_ATTR_NET_COMPAT_MODE_DEFAULT 0x00000000 /**< none; the others name the release of the oldest peer */
 #define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6 0x00030600
 #define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6_1 0x00030601
 #define LBM_CTX_ATTR_NET_COMPAT_MODE_LBM_3_6_2 0x00030602
@@ -282,13 +282,13 @@ enum {
 #define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_2 0x03050200
 #define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_2_1 0x03050201
 #define LBM_CTX_ATTR_NET_COMPAT_MODE_UM_5_2_2 0x03050202
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP 0
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRM 16
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRU 1
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTIPC 64
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTSMX 4
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRDMA 32
-#define LBM_SRC_TOPIC_ATTR_TRANSPORT_BROKER 128
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP 0                    /**< TCP */
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRM 16                 /**< reliable multicast */
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRU 1                  /**< reliable unicast */
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTIPC 64                /**< shared memory */
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTSMX 4                 /**< shared memory, lowest latency */
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRDMA 32               /**< withdrawn */
+#define LBM_SRC_TOPIC_ATTR_TRANSPORT_BROKER 128               /**< message broker */
 #define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_NORMAL 0            /**< the slowest receiver sets the pace */
 #define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_BOUNDED_LATENCY 1   /**< the fastest receiver sets the pace */
 #define LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_SOURCE_PACED 2      /**< the source never waits; slow receivers lose */
@@ -300,23 +300,23 @@ enum {
 #define LBM_SRC_TOPIC_ATTR_SSF_ULB 3                          /**< load-balanced messages go to their receiver only */
 #define LBM_SRC_TOPIC_ATTR_IMPLICIT_BATCH_TYPE_DEFAULT 0      /**< fixed limits */
 #define LBM_SRC_TOPIC_ATTR_IMPLICIT_BATCH_TYPE_ADAPTIVE 1     /**< limits follow the rate */
-#define LBM_SRC_TOPIC_ATTR_UME_STORE_BEHAVIOR_RR 0x0
-#define LBM_SRC_TOPIC_ATTR_UME_STORE_BEHAVIOR_QC 0x1
-#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_LOWEST 0x0
-#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_MAJORITY 0x1
-#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_HIGHEST 0x2
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ANY 0x0
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_MAJORITY 0x1
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_QUORUM 0x1
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ALL 0x2
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ALL_ACTIVE 0x3
-#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ANY 0x0
-#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_MAJORITY 0x1
-#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_QUORUM 0x1
-#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ALL 0x2
-#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ALL_ACTIVE 0x3
-#define LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_SOURCE_PACED 0   /**< slow receivers lose */
-#define LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_RECEIVER_PACED 1 /**< the source waits for receivers */
+#define LBM_SRC_TOPIC_ATTR_UME_STORE_BEHAVIOR_RR 0x0          /**< one store after the other */
+#define LBM_SRC_TOPIC_ATTR_UME_STORE_BEHAVIOR_QC 0x1          /**< a quorum of stores */
+#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_LOWEST 0x0     /**< the lowest a store names */
+#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_MAJORITY 0x1   /**< the one most stores name */
+#define LBM_SRC_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_HIGHEST 0x2    /**< the highest a store names */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ANY 0x0        /**< one store */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_MAJORITY 0x1   /**< a quorum */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_QUORUM 0x1     /**< a quorum */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ALL 0x2        /**< all */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_BEHAVIOR_ALL_ACTIVE 0x3 /**< all that answer, a quorum at least */
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ANY 0x0        /**< one instance */
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_MAJORITY 0x1   /**< a quorum */
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_QUORUM 0x1     /**< a quorum */
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ALL 0x2        /**< all */
+#define LBM_SRC_TOPIC_ATTR_UMQ_STABLE_BEHAVIOR_ALL_ACTIVE 0x3 /**< all that answer, a quorum at least */
+#define LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_SOURCE_PACED 0     /**< slow receivers lose */
+#define LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_RECEIVER_PACED 1   /**< the source waits for receivers */
 #define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_CONSUME 0x1
 #define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_TIMEOUT 0x2
 #define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_MSG_ASSIGNMENT 0x4
@@ -327,44 +327,44 @@ enum {
 #define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_RCV_DEREGISTRATION 0x80
 #define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_RCV_READY 0x100
 #define LBM_SRC_TOPIC_ATTR_UMQ_ULB_EVENT_ALL 0x1FF
-#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_ASSIGNMENT_DEFAULT 0x0
-#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_ASSIGNMENT_RANDOM 0x1
-#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_IGNORED 0x0
-#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_PROVISIONED 0x1
-#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_DYNAMIC 0x2
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_NONE 0x0
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_PER_FRAGMENT 0x1
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_PER_MESSAGE 0x2
-#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_FRAG_AND_MSG 0x3
-#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_NONE 0x0
-#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_PER_FRAGMENT 0x1
-#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_PER_MESSAGE 0x2
-#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_FRAG_AND_MSG 0x3
-#define LBM_SRC_TOPIC_ATTR_SECURITY_PROTOCOL_NONE 1
-#define LBM_SRC_TOPIC_ATTR_SECURITY_PROTOCOL_TLS 2
-#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_LOWEST 0x0
-#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_MAJORITY 0x1
-#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_HIGHEST 0x2
-#define LBM_RCV_TOPIC_ATTR_TCP_ACTIVITY_TIMEOUT_SO_KEEPALIVE 0x1
-#define LBM_RCV_TOPIC_ATTR_TCP_ACTIVITY_TIMEOUT_TIMER 0x2
-#define LBM_RCV_TOPIC_ATTR_CHANNEL_BEHAVIOR_DELIVER_MSGS 0x1
-#define LBM_RCV_TOPIC_ATTR_CHANNEL_BEHAVIOR_DISCARD_MSGS 0x2
-#define LBM_RCV_TOPIC_ATTR_UMQ_INDEX_ASSIGN_ELIGIBILITY_INELIGIBLE 0x0
-#define LBM_RCV_TOPIC_ATTR_UMQ_INDEX_ASSIGN_ELIGIBILITY_ELIGIBLE 0x1
-#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_NONE 0
-#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_NORMAL 1
-#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_OBSERVER 2
-#define LBM_RCV_TOPIC_ATTR_UMQ_HOLD_INTERVAL_FOREVER 0xFFFFFFFF
-#define LBM_RCV_TOPIC_ATTR_SECURITY_PROTOCOL_NONE 1
-#define LBM_RCV_TOPIC_ATTR_SECURITY_PROTOCOL_TLS 2
-#define LBM_FLIGHT_SIZE_BEHAVIOR_NOTIFY 0x0 /**< report, go on */
-#define LBM_FLIGHT_SIZE_BEHAVIOR_BLOCK 0x1  /**< wait, or LBM_EWOULDBLOCK */
-#define LBM_CTX_ATTR_INTEREST_MODE_FLOOD 0
-#define LBM_CTX_ATTR_INTEREST_MODE_FILTER 1
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_ASSIGNMENT_DEFAULT 0x0              /**< least loaded */
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_ASSIGNMENT_RANDOM 0x1               /**< at random */
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_IGNORED 0x0             /**< does not count */
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_PROVISIONED 0x1         /**< shared among sources */
+#define LBM_SRC_TOPIC_ATTR_UMQ_ULB_LF_BEHAVIOR_DYNAMIC 0x2             /**< weighs the choice */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_NONE 0x0                   /**< none */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_PER_FRAGMENT 0x1           /**< for each fragment */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_PER_MESSAGE 0x2            /**< for each message */
+#define LBM_SRC_TOPIC_ATTR_UME_STABLE_EVENT_FRAG_AND_MSG 0x3           /**< for both */
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_NONE 0x0                    /**< none */
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_PER_FRAGMENT 0x1            /**< for each fragment */
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_PER_MESSAGE 0x2             /**< for each message */
+#define LBM_SRC_TOPIC_ATTR_UME_CDELV_EVENT_FRAG_AND_MSG 0x3            /**< for both */
+#define LBM_SRC_TOPIC_ATTR_SECURITY_PROTOCOL_NONE 1                    /**< plain TCP */
+#define LBM_SRC_TOPIC_ATTR_SECURITY_PROTOCOL_TLS 2                     /**< TLS */
+#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_LOWEST 0x0              /**< the lowest a store names */
+#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_MAJORITY 0x1            /**< the one most stores name */
+#define LBM_RCV_TOPIC_ATTR_UME_QC_SQN_BEHAVIOR_HIGHEST 0x2             /**< the highest a store names */
+#define LBM_RCV_TOPIC_ATTR_TCP_ACTIVITY_TIMEOUT_SO_KEEPALIVE 0x1       /**< by keepalives of TCP */
+#define LBM_RCV_TOPIC_ATTR_TCP_ACTIVITY_TIMEOUT_TIMER 0x2              /**< by a timer */
+#define LBM_RCV_TOPIC_ATTR_CHANNEL_BEHAVIOR_DELIVER_MSGS 0x1           /**< to the callback of the receiver */
+#define LBM_RCV_TOPIC_ATTR_CHANNEL_BEHAVIOR_DISCARD_MSGS 0x2           /**< dropped */
+#define LBM_RCV_TOPIC_ATTR_UMQ_INDEX_ASSIGN_ELIGIBILITY_INELIGIBLE 0x0 /**< at first not */
+#define LBM_RCV_TOPIC_ATTR_UMQ_INDEX_ASSIGN_ELIGIBILITY_ELIGIBLE 0x1   /**< from the start */
+#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_NONE 0              /**< no queue messages */
+#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_NORMAL 1            /**< queue messages */
+#define LBM_RCV_TOPIC_ATTR_UMQ_QUEUE_PARTICIPATION_OBSERVER 2          /**< look at queues only */
+#define LBM_RCV_TOPIC_ATTR_UMQ_HOLD_INTERVAL_FOREVER 0xFFFFFFFF        /**< without end */
+#define LBM_RCV_TOPIC_ATTR_SECURITY_PROTOCOL_NONE 1                    /**< plain TCP */
+#define LBM_RCV_TOPIC_ATTR_SECURITY_PROTOCOL_TLS 2                     /**< TLS */
+#define LBM_FLIGHT_SIZE_BEHAVIOR_NOTIFY 0x0                            /**< report, go on */
+#define LBM_FLIGHT_SIZE_BEHAVIOR_BLOCK 0x1                             /**< wait, or LBM_EWOULDBLOCK */
+#define LBM_CTX_ATTR_INTEREST_MODE_FLOOD 0                             /**< everything */
+#define LBM_CTX_ATTR_INTEREST_MODE_FILTER 1                            /**< what the context is interested in */
 
 /** Sizes of the text buffers in structures, the NUL included, and other limits. */
-#define LBM_MSG_MAX_SOURCE_LEN 128
-#define LBM_MSG_MAX_TOPIC_LEN 256 /**< topics themselves have at most 246 characters */
+#define LBM_MSG_MAX_SOURCE_LEN 128 /**< source strings */
+#define LBM_MSG_MAX_TOPIC_LEN 256  /**< topics themselves have at most 246 characters */
 #define LBM_MSG_MAX_STATE_LEN 32
 #define LBM_UME_MAX_STORE_STRLEN 24
 #define LBM_UMQ_MAX_QUEUE_STRLEN 256
@@ -372,10 +372,10 @@ enum {
 #define LBM_UMQ_MAX_APPSET_STRLEN 256
 #define LBM_MAX_CONTEXT_NAME_LEN 128
 #define LBM_MAX_EVENT_QUEUE_NAME_LEN 128
-#define LBM_MAX_UME_STORES 25
-#define LBM_MAX_UME_GROUPS 5
+#define LBM_MAX_UME_STORES 25 /**< of a source */
+#define LBM_MAX_UME_GROUPS 5  /**< of a source */
 #define LBM_UMQ_ULB_MAX_RECEIVER_STRLEN 32
-#define LBM_UMQ_MAX_INDEX_LEN 216
+#define LBM_UMQ_MAX_INDEX_LEN 216 /**< bytes of an index */
 #define LBM_UMQ_USER_NAME_LENGTH_MAX 127
 #define LBM_UMQ_PASSWORD_LENGTH_MAX 15
 #define LBM_UMM_NUM_SERVERS_MAX 16
@@ -383,10 +383,10 @@ enum {
 #define LBM_UMM_APP_NAME_LENGTH_MAX 100
 #define LBM_UMM_PASSWORD_LENGTH_MAX 100
 #define LBM_UMM_SERVER_LENGTH_MAX 32
-#define LBM_HMAC_BLOCK_SZ 20
+#define LBM_HMAC_BLOCK_SZ 20 /**< bytes */
 #define LBM_MAX_GATEWAY_NAME_LEN 128
-#define LBM_OTID_BLOCK_SZ 32
-#define LBM_CONTEXT_INSTANCE_BLOCK_SZ 8
+#define LBM_OTID_BLOCK_SZ 32            /**< bytes of an originating transport id */
+#define LBM_CONTEXT_INSTANCE_BLOCK_SZ 8 /**< bytes of a context instance */
 #define LBM_CONFIG_OPTIONS_STR_LEN 128
 
 /** Bits of lbm_register_fd(). */
@@ -435,7 +435,7 @@ enum {
 #define LBM_SRS_INTEREST_ADD 1
 #define LBM_SYMBOL_TYPE_TOPIC 0
 #define LBM_SYMBOL_TYPE_PATTERN 1
-#define LBM_RESOLVER_EVENT_ADVERTISEMENT_TYPE 0x01
+#define LBM_RESOLVER_EVENT_ADVERTISEMENT_TYPE 0x01 /**< a source advertises */
 #define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_LJ 0x00000001
 #define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_UME 0x00000002
 #define LBM_RESOLVER_EVENT_ADVERTISEMENT_FLAGS_UMQ 0x00000004
@@ -457,99 +457,99 @@ enum {
 #define LBM_WILDCARD_RCV_PATTERN_TYPE_APP_CB 3 /**< the application compares; deprecated */
 
 /** Bits in the structures of source events. */
-#define LBM_SRC_EVENT_WAKEUP_FLAG_NORMAL 0x1    /**< of a source */
-#define LBM_SRC_EVENT_WAKEUP_FLAG_MIM 0x2       /**< of multicast immediate sends */
-#define LBM_SRC_EVENT_WAKEUP_FLAG_UIM 0x4       /**< of unicast immediate sends */
-#define LBM_SRC_EVENT_WAKEUP_FLAG_REQUEST 0x8   /**< of requests */
-#define LBM_SRC_EVENT_WAKEUP_FLAG_RESPONSE 0x10 /**< of responses */
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_TOTAL_LIFETIME_EXPIRED 0x1
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_EXPLICIT 0x2
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_DISCARD 0x4
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_MAX_REASSIGNS 0x8
-#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_REASSIGNED_EX_FLAG_EXPLICIT 0x1
-#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_UME 0x1
-#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_ULB 0x2
-#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_UMQ 0x3
-#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_STATE_OVER 0x1
-#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_STATE_UNDER 0x2
-#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_OLD 0x1
-#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_NOACKS 0x2
-#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_RPP 0x4
-#define LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_INTRAGROUP_STABLE 0x1
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_INTERGROUP_STABLE 0x2
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_STABLE 0x4
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_STORE 0x8
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_WHOLE_MESSAGE_STABLE 0x10
-#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_USER 0x20
-#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_STORE 0x8
-#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_LOSS 0x40
-#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_TIMEOUT 0x80
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_UNIQUEACKS 0x1
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_UREGID 0x2
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_OOD 0x4
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_EXACK 0x8
-#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_WHOLE_MESSAGE_CONFIRMED 0x10
-#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX_FLAG_FORCED 0x1
-#define LBM_SRC_EVENT_UMQ_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
-#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_INTRAGROUP_STABLE 0x1
-#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_INTERGROUP_STABLE 0x2
-#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_STABLE 0x4
-#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_USER 0x8
+#define LBM_SRC_EVENT_WAKEUP_FLAG_NORMAL 0x1                                     /**< of a source */
+#define LBM_SRC_EVENT_WAKEUP_FLAG_MIM 0x2                                        /**< of multicast immediate sends */
+#define LBM_SRC_EVENT_WAKEUP_FLAG_UIM 0x4                                        /**< of unicast immediate sends */
+#define LBM_SRC_EVENT_WAKEUP_FLAG_REQUEST 0x8                                    /**< of requests */
+#define LBM_SRC_EVENT_WAKEUP_FLAG_RESPONSE 0x10                                  /**< of responses */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_TOTAL_LIFETIME_EXPIRED 0x1 /**< its lifetime is over */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_EXPLICIT 0x2               /**< the receiver gave it back */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_DISCARD 0x4                /**< the receiver discarded it */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_MAX_REASSIGNS 0x8          /**< reassigned too often */
+#define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_REASSIGNED_EX_FLAG_EXPLICIT 0x1            /**< the receiver gave it back */
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_UME 0x1                      /**< of persistence */
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_ULB 0x2                      /**< of load balancing */
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_TYPE_UMQ 0x3                      /**< of a queue */
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_STATE_OVER 0x1                    /**< above the limit */
+#define LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION_STATE_UNDER 0x2                   /**< below it again */
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_OLD 0x1                   /**< known to the store */
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_NOACKS 0x2                /**< the store reports no stability */
+#define LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX_FLAG_RPP 0x4                   /**< receivers set the pace */
+#define LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1               /**< by a quorum */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_INTRAGROUP_STABLE 0x1           /**< within a group */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_INTERGROUP_STABLE 0x2           /**< over the groups */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_STABLE 0x4                      /**< as configured */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_STORE 0x8                       /**< store members are set */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_WHOLE_MESSAGE_STABLE 0x10       /**< with all fragments */
+#define LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX_FLAG_USER 0x20                       /**< declared by the application */
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_STORE 0x8                      /**< store members are set */
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_LOSS 0x40                      /**< lost on the way */
+#define LBM_SRC_EVENT_UME_MESSAGE_NOT_STABLE_FLAG_TIMEOUT 0x80                   /**< out of time */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_UNIQUEACKS 0x1           /**< as many receivers as wanted */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_UREGID 0x2               /**< id chosen by the receiver */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_OOD 0x4   /**< receiver delivers in arrival order */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_EXACK 0x8 /**< explicit acknowledgement */
+#define LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX_FLAG_WHOLE_MESSAGE_CONFIRMED 0x10 /**< with all fragments */
+#define LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX_FLAG_FORCED 0x1                       /**< before it was stable */
+#define LBM_SRC_EVENT_UMQ_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1                   /**< by a quorum */
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_INTRAGROUP_STABLE 0x1               /**< within a group */
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_INTERGROUP_STABLE 0x2               /**< over the groups */
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_STABLE 0x4                          /**< as configured */
+#define LBM_SRC_EVENT_UMQ_MESSAGE_STABLE_EX_FLAG_USER 0x8                            /**< declared by the application */
 
 /** Persistence: flight size kinds and flags of callbacks. */
-#define LBM_FLIGHT_SIZE_TYPE_UME 0x1
-#define LBM_FLIGHT_SIZE_TYPE_ULB 0x2
-#define LBM_FLIGHT_SIZE_TYPE_UMQ 0x3
+#define LBM_FLIGHT_SIZE_TYPE_UME 0x1 /**< of persistence */
+#define LBM_FLIGHT_SIZE_TYPE_ULB 0x2 /**< of load balancing */
+#define LBM_FLIGHT_SIZE_TYPE_UMQ 0x3 /**< of a queue */
 #define LBM_UME_RCV_RECOVERY_INFO_EX_FLAG_SRC_SID 0x1
-#define LBM_UME_LIVENESS_RECEIVER_UNRESPONSIVE_FLAG_TMO 0x1
-#define LBM_UME_LIVENESS_RECEIVER_UNRESPONSIVE_FLAG_EOF 0x2
+#define LBM_UME_LIVENESS_RECEIVER_UNRESPONSIVE_FLAG_TMO 0x1 /**< silent */
+#define LBM_UME_LIVENESS_RECEIVER_UNRESPONSIVE_FLAG_EOF 0x2 /**< connection closed */
 
 /** lbm_src_send_ex_info_t.flags: the members that are set and the events that are wanted. */
-#define LBM_SRC_SEND_EX_FLAG_UME_CLIENTD 0x1
-#define LBM_SRC_SEND_EX_FLAG_UMQ_CLIENTD 0x1
+#define LBM_SRC_SEND_EX_FLAG_UME_CLIENTD 0x1                   /**< ume_msg_clientd is set */
+#define LBM_SRC_SEND_EX_FLAG_UMQ_CLIENTD 0x1                   /**< the same bit */
 #define LBM_SRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO 0x2          /**< report the numbers of this message */
 #define LBM_SRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO_FRAGONLY 0x4 /**< report them if it is fragmented */
-#define LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN 0x8
-#define LBM_SRC_SEND_EX_FLAG_UMQ_MESSAGE_ID_INFO 0x10
-#define LBM_SRC_SEND_EX_FLAG_CHANNEL 0x20
-#define LBM_SRC_SEND_EX_FLAG_UMQ_INDEX 0x40
-#define LBM_SRC_SEND_EX_FLAG_UMQ_TOTAL_LIFETIME 0x80
-#define LBM_SRC_SEND_EX_FLAG_HF_OPTIONAL 0x100
-#define LBM_SRC_SEND_EX_FLAG_PROPERTIES 0x200
-#define LBM_SRC_SEND_EX_FLAG_HF_32 0x400
-#define LBM_SRC_SEND_EX_FLAG_HF_64 0x800
+#define LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN 0x8                  /**< apphdr_chain is set */
+#define LBM_SRC_SEND_EX_FLAG_UMQ_MESSAGE_ID_INFO 0x10          /**< report the id of this message */
+#define LBM_SRC_SEND_EX_FLAG_CHANNEL 0x20                      /**< channel_info is set */
+#define LBM_SRC_SEND_EX_FLAG_UMQ_INDEX 0x40                    /**< umq_index is set */
+#define LBM_SRC_SEND_EX_FLAG_UMQ_TOTAL_LIFETIME 0x80           /**< umq_total_lifetime is set */
+#define LBM_SRC_SEND_EX_FLAG_HF_OPTIONAL 0x100                 /**< receivers may miss it */
+#define LBM_SRC_SEND_EX_FLAG_PROPERTIES 0x200                  /**< properties is set */
+#define LBM_SRC_SEND_EX_FLAG_HF_32 0x400                       /**< hf_sqn.u32 is set */
+#define LBM_SRC_SEND_EX_FLAG_HF_64 0x800                       /**< hf_sqn.u64 is set */
 
 /** lbm_ssrc_send_ex_info_t.flags. */
-#define LBM_SSRC_SEND_EX_FLAG_UME_CLIENTD 0x1
-#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO 0x2
-#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO_FRAGONLY 0x4
-#define LBM_SSRC_SEND_EX_FLAG_CHANNEL 0x20
-#define LBM_SSRC_SEND_EX_FLAG_PROPERTIES 0x200
-#define LBM_SSRC_SEND_EX_FLAG_REBUILD_BUFFER 0x1000
-#define LBM_SSRC_SEND_EX_FLAG_UPDATE_CHANNEL 0x2000
-#define LBM_SSRC_SEND_EX_FLAG_UPDATE_PROPERTY_VALUES 0x4000
-#define LBM_SSRC_SEND_EX_FLAG_USER_SUPPLIED_BUFFER 0x8000
-#define SSRC_DEFAULT_MAX_MSG_LEN 368
+#define LBM_SSRC_SEND_EX_FLAG_UME_CLIENTD 0x1                   /**< ume_msg_clientd is set */
+#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO 0x2          /**< report the numbers of this message */
+#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO_FRAGONLY 0x4 /**< report them if it is fragmented */
+#define LBM_SSRC_SEND_EX_FLAG_CHANNEL 0x20                      /**< channel is set */
+#define LBM_SSRC_SEND_EX_FLAG_PROPERTIES 0x200                  /**< mprop_int_* are set */
+#define LBM_SSRC_SEND_EX_FLAG_REBUILD_BUFFER 0x1000             /**< write the header anew */
+#define LBM_SSRC_SEND_EX_FLAG_UPDATE_CHANNEL 0x2000             /**< change the channel in the header */
+#define LBM_SSRC_SEND_EX_FLAG_UPDATE_PROPERTY_VALUES 0x4000     /**< change the property values in the header */
+#define LBM_SSRC_SEND_EX_FLAG_USER_SUPPLIED_BUFFER 0x8000       /**< the payload is usr_supplied_buffer */
+#define SSRC_DEFAULT_MAX_MSG_LEN 368                            /**< bytes of a buffer by default */
 
 /** Types of message properties. Numbers have the size of the type, strings end in NUL. */
-#define LBM_MSG_PROPERTY_NONE 0x0
-#define LBM_MSG_PROPERTY_BOOLEAN 0x1
-#define LBM_MSG_PROPERTY_BYTE 0x2
-#define LBM_MSG_PROPERTY_SHORT 0x3
-#define LBM_MSG_PROPERTY_INT 0x4
-#define LBM_MSG_PROPERTY_LONG 0x5
-#define LBM_MSG_PROPERTY_FLOAT 0x6
-#define LBM_MSG_PROPERTY_DOUBLE 0x7
-#define LBM_MSG_PROPERTY_STRING 0x8
-#define LBM_MSG_PROPERTIES_MAX_NAMELEN 250
+#define LBM_MSG_PROPERTY_NONE 0x0          /**< end of the iteration */
+#define LBM_MSG_PROPERTY_BOOLEAN 0x1       /**< 1 byte */
+#define LBM_MSG_PROPERTY_BYTE 0x2          /**< 8 bits */
+#define LBM_MSG_PROPERTY_SHORT 0x3         /**< 16 bits */
+#define LBM_MSG_PROPERTY_INT 0x4           /**< 32 bits */
+#define LBM_MSG_PROPERTY_LONG 0x5          /**< 64 bits */
+#define LBM_MSG_PROPERTY_FLOAT 0x6         /**< 32 bits */
+#define LBM_MSG_PROPERTY_DOUBLE 0x7        /**< 64 bits */
+#define LBM_MSG_PROPERTY_STRING 0x8        /**< text */
+#define LBM_MSG_PROPERTIES_MAX_NAMELEN 250 /**< characters of a name */
 
 /** lbm_apphdr_chain_elem_t.type. */
 #define LBM_CHAIN_ELEM_CHANNEL_NUMBER 0x1
 #define LBM_CHAIN_ELEM_HF_SQN 0x2
 #define LBM_CHAIN_ELEM_GW_INFO 0x3
 #define LBM_CHAIN_ELEM_APPHDR 0x4
-#define LBM_CHAIN_ELEM_USER_DATA 0x5
+#define LBM_CHAIN_ELEM_USER_DATA 0x5 /**< bytes of the application; the others are internal */
 #define LBM_CHAIN_ELEM_PROPERTIES_LENGTH 0x6
 
 /** Bits in the structures that receivers get about persistence and queuing. */
@@ -572,13 +572,13 @@ enum {
 #define LBM_MSG_UMQ_INDEX_RELEASED_EX_FLAG_ULB 0x1
 #define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_STOP_COMPLETE_EX_FLAG_ULB 0x1
 #define LBM_MSG_UMQ_INDEX_ASSIGNMENT_ELIGIBILITY_START_COMPLETE_EX_FLAG_ULB 0x1
-#define LBM_MSG_UMQ_REASSIGN_FLAG_DISCARD 0x1
+#define LBM_MSG_UMQ_REASSIGN_FLAG_DISCARD 0x1 /**< drop it instead */
 
 /** Bits in the structures of context events. */
 #define LBM_CONTEXT_EVENT_UMQ_REGISTRATION_COMPLETE_EX_FLAG_QUORUM 0x1
 
 /** lbm_umm_info_t.flags. */
-#define LBM_UMM_INFO_FLAGS_USE_SSL 0x1
+#define LBM_UMM_INFO_FLAGS_USE_SSL 0x1 /**< over SSL */
 
 /** Flags of context calls. */
 #define LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS 0x01            /**< send no more NAKs */
@@ -609,7 +609,7 @@ enum {
 #define LBM_JMSReplyToType "JMSReplyToType"
 
 /** Queuing: message states and asynchronous operations. */
-#define LBM_UMQ_INDEX_FLAG_NUMERIC 0x1
+#define LBM_UMQ_INDEX_FLAG_NUMERIC 0x1 /**< the index is a number of 64 bits */
 #define LBM_UMQ_QUEUE_MSG_STATUS_UNKNOWN 0
 #define LBM_UMQ_QUEUE_MSG_STATUS_UNASSIGNED 1
 #define LBM_UMQ_QUEUE_MSG_STATUS_ASSIGNED 2
@@ -618,17 +618,17 @@ enum {
 #define LBM_ASYNC_OP_TYPE_CTX_UMQ_QUEUE_TOPIC_LIST 1
 #define LBM_ASYNC_OP_TYPE_RCV_UMQ_QUEUE_MSG_LIST 2
 #define LBM_ASYNC_OP_TYPE_RCV_UMQ_QUEUE_MSG_RETRIEVE 3
-#define LBM_ASYNC_OP_STATUS_IN_PROGRESS 1
+#define LBM_ASYNC_OP_STATUS_IN_PROGRESS 1 /**< still running; the others are final */
 #define LBM_ASYNC_OP_STATUS_COMPLETE 128
 #define LBM_ASYNC_OP_STATUS_ERROR 129
 #define LBM_ASYNC_OP_STATUS_CANCELED 130
 #define LBM_ASYNC_OP_INVALID_HANDLE 0
 #define LBM_ASYNC_OPERATION_CANCEL_FLAG_NONBLOCK 0x1
 #define LBM_ASYNC_OPERATION_STATUS_FLAG_NONBLOCK 0x1
-#define LBM_ASYNC_OP_INFO_FLAG_INLINE 0x1
-#define LBM_ASYNC_OP_INFO_FLAG_FIRST 0x2
-#define LBM_ASYNC_OP_INFO_FLAG_LAST 0x4
-#define LBM_ASYNC_OP_INFO_FLAG_ONLY 6
+#define LBM_ASYNC_OP_INFO_FLAG_INLINE 0x1 /**< the callback runs inside the call */
+#define LBM_ASYNC_OP_INFO_FLAG_FIRST 0x2  /**< first callback */
+#define LBM_ASYNC_OP_INFO_FLAG_LAST 0x4   /**< last callback */
+#define LBM_ASYNC_OP_INFO_FLAG_ONLY 6     /**< first and last */
 
 typedef unsigned int lbm_uint_t;
 typedef unsigned long int lbm_ulong_t; /**< 64 bits on Linux */
@@ -833,8 +833,8 @@ struct lbm_src_event_ume_registration_ex_t_stct {
     int flags;
     lbm_uint_t registration_id;
     lbm_uint_t sequence_number;
-    lbm_ushort_t store_index;
-    char store[24];
+    lbm_ushort_t store_index; /**< position in the list of stores */
+    char store[24];           /**< text "ip:port" or name */
 };
 
 struct lbm_src_event_ume_registration_complete_ex_t_stct {
@@ -846,8 +846,8 @@ struct lbm_src_event_ume_deregistration_ex_t_stct {
     int flags;
     lbm_uint32_t registration_id;
     lbm_uint_t sequence_number;
-    lbm_ushort_t store_index;
-    char store[24];
+    lbm_ushort_t store_index; /**< position in the list of stores */
+    char store[24];           /**< text "ip:port" or name */
 };
 
 /** Transmit time of a datagram. */
@@ -857,48 +857,48 @@ struct lbm_src_event_timestamp_info_t_stct {
 };
 
 struct lbm_msg_ume_registration_t_stct {
-    lbm_uint_t src_registration_id;
-    lbm_uint_t rcv_registration_id;
+    lbm_uint_t src_registration_id; /**< of the source */
+    lbm_uint_t rcv_registration_id; /**< of the receiver */
 };
 
 struct lbm_msg_ume_registration_ex_t_stct {
     int flags;
-    lbm_uint_t src_registration_id;
-    lbm_uint_t rcv_registration_id;
+    lbm_uint_t src_registration_id; /**< of the source */
+    lbm_uint_t rcv_registration_id; /**< of the receiver */
     lbm_uint_t sequence_number;
-    lbm_ushort_t store_index;
-    char store[24];
-    lbm_uint64_t src_session_id;
+    lbm_ushort_t store_index;    /**< position in the list of stores */
+    char store[24];              /**< text "ip:port" or name */
+    lbm_uint64_t src_session_id; /**< of the source */
 };
 
 struct lbm_msg_ume_registration_complete_ex_t_stct {
     int flags;
     lbm_uint_t sequence_number;
-    lbm_uint64_t src_session_id;
+    lbm_uint64_t src_session_id; /**< of the source */
 };
 
 struct lbm_msg_ume_deregistration_ex_t_stct {
     int flags;
-    lbm_uint_t src_registration_id;
-    lbm_uint_t rcv_registration_id;
+    lbm_uint_t src_registration_id; /**< of the source */
+    lbm_uint_t rcv_registration_id; /**< of the receiver */
     lbm_uint_t sequence_number;
-    lbm_ushort_t store_index;
-    char store[24];
+    lbm_ushort_t store_index; /**< position in the list of stores */
+    char store[24];           /**< text "ip:port" or name */
 };
 
 struct lbm_src_event_ume_ack_info_t_stct {
     lbm_uint_t sequence_number;
-    lbm_uint_t rcv_registration_id;
-    void *msg_clientd;
+    lbm_uint_t rcv_registration_id; /**< of the receiver */
+    void *msg_clientd;              /**< given with the send */
 };
 
 struct lbm_src_event_ume_ack_ex_info_t_stct {
     int flags;
     lbm_uint_t sequence_number;
-    lbm_uint_t rcv_registration_id;
-    char store[24];
-    void *msg_clientd;
-    lbm_ushort_t store_index;
+    lbm_uint_t rcv_registration_id; /**< of the receiver */
+    char store[24];                 /**< text "ip:port" or name */
+    void *msg_clientd;              /**< given with the send */
+    lbm_ushort_t store_index;       /**< position in the list of stores */
 };
 
 struct lbm_flight_size_inflight_t_stct {
@@ -906,37 +906,38 @@ struct lbm_flight_size_inflight_t_stct {
     lbm_uint64_t bytes; /**< payload bytes */
 };
 
+/** An index of queue messages. */
 struct lbm_umq_index_info_t_stct {
     int flags;
     int reserved;
     char index[216];
-    size_t index_len;
+    size_t index_len; /**< bytes */
 };
 
 struct lbm_msg_umq_index_assignment_eligibility_stop_complete_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
 };
 
 struct lbm_msg_umq_index_assigned_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
     lbm_umq_index_info_t index_info;
 };
 
 struct lbm_msg_umq_index_released_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
     lbm_umq_index_info_t index_info;
 };
 
 struct lbm_msg_umq_index_assignment_eligibility_start_complete_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
 };
 
 struct lbm_umq_msg_total_lifetime_info_t_stct {
@@ -1021,7 +1022,7 @@ struct lbm_msg_t_stct {
 typedef struct {
     lbm_umq_msgid_t msgid;
     lbm_msg_t *msg;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
     int status;
     int flags;
 } lbm_umq_queue_msg_status_t;
@@ -1067,25 +1068,30 @@ struct lbm_resolver_event_advertisement_t_stct {
     lbm_uint32_t source_type;
 };
 
+/** Event of the resolver, for daemons. Returns 0. Context thread. */
 typedef lbm_uint32_t (*lbm_resolver_event_cb_func)(lbm_context_t *ctx, int event, const void *ed,
                                                    const lbm_resolver_event_info_t *info, void *clientd);
 
 struct lbm_resolver_event_func_t_stct {
     lbm_resolver_event_cb_func event_cb_func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** Allocates for a smart source. Thread that calls it. */
 typedef void *(*lbm_mem_mgt_malloc_cb_func)(size_t size, void *clientd);
 
+/** Resizes for a smart source; NULL allocates. */
 typedef void *(*lbm_mem_mgt_realloc_cb_func)(void *ptr, size_t size, void *clientd);
 
+/** Frees for a smart source. */
 typedef void (*lbm_mem_mgt_free_cb_func)(void *ptr, void *clientd);
 
+/** Allocator of smart sources. */
 struct lbm_mem_mgt_callbacks_t_stct {
     lbm_mem_mgt_malloc_cb_func malloc_cb_func;
     lbm_mem_mgt_realloc_cb_func realloc_cb_func;
     lbm_mem_mgt_free_cb_func free_cb_func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** Extras of lbm_context_process_events_ex(). */
@@ -1094,12 +1100,16 @@ struct lbm_process_events_info_t_stct {
     lbm_timeval_t time_val; /**< the present time; must not go backwards */
 };
 
+/**
+ * Progress of an asynchronous operation. Returns 0. Context thread, or inside the call with
+ * LBM_ASYNC_OP_INFO_FLAG_INLINE.
+ */
 typedef int (*lbm_async_operation_function_cb)(lbm_async_operation_info_t *opinfo, void *clientd);
 
 typedef struct {
     lbm_async_operation_function_cb func;
-    lbm_event_queue_t *evq;
-    void *clientd;
+    lbm_event_queue_t *evq; /**< NULL: context thread */
+    void *clientd;          /**< handed to the callback */
     int flags;
 } lbm_async_operation_func_t;
 
@@ -1116,6 +1126,7 @@ struct lbm_src_send_ex_info_t_stct {
     lbm_async_operation_func_t *async_opfunc;
 };
 
+/** Extras of a smart source send. */
 struct lbm_ssrc_send_ex_info_t_stct {
     int flags;
     void *ume_msg_clientd;
@@ -1128,35 +1139,36 @@ struct lbm_ssrc_send_ex_info_t_stct {
 
 struct lbm_ume_rcv_regid_ex_func_info_t_stct {
     int flags;
-    lbm_uint_t src_registration_id;
-    lbm_ushort_t store_index;
+    lbm_uint_t src_registration_id; /**< of the source */
+    lbm_ushort_t store_index;       /**< position in the list of stores */
     void *source_clientd;
-    char source[128];
-    char store[24];
+    char source[128]; /**< source string */
+    char store[24];   /**< text "ip:port" or name */
 };
 
 /** Numbers of a sent message; the same number twice if it has one fragment. */
 struct lbm_src_event_sequence_number_info_t_stct {
     int flags;
-    lbm_uint_t first_sequence_number;
-    lbm_uint_t last_sequence_number;
-    void *msg_clientd;
+    lbm_uint_t first_sequence_number; /**< first fragment */
+    lbm_uint_t last_sequence_number;  /**< last fragment */
+    void *msg_clientd;                /**< given with the send */
 };
 
+/** Where recovery starts; low_sequence_number may be changed. */
 struct lbm_ume_rcv_recovery_info_ex_func_info_t_stct {
     int flags;
     lbm_uint_t low_sequence_number;
     lbm_uint_t low_rxreq_max_sequence_number;
     lbm_uint_t high_sequence_number;
     void *source_clientd;
-    char source[128];
-    lbm_uint64_t src_session_id;
+    char source[128];            /**< source string */
+    lbm_uint64_t src_session_id; /**< of the source */
 };
 
 struct lbm_src_event_umq_message_id_info_t_stct {
     int flags;
     lbm_umq_msgid_t msg_id;
-    void *msg_clientd;
+    void *msg_clientd; /**< given with the send */
 };
 
 struct lbm_context_event_umq_registration_ex_t_stct {
@@ -1164,46 +1176,46 @@ struct lbm_context_event_umq_registration_ex_t_stct {
     lbm_umq_regid_t registration_id;
     lbm_uint_t queue_id;
     lbm_uint_t queue_instance_index;
-    char queue_instance[24];
-    char queue[256];
+    char queue_instance[24]; /**< text */
+    char queue[256];         /**< name */
 };
 
 struct lbm_context_event_umq_registration_complete_ex_t_stct {
     int flags;
     lbm_umq_regid_t registration_id;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
 };
 
 struct lbm_src_event_umq_registration_complete_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
 };
 
 struct lbm_msg_umq_registration_complete_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
     lbm_uint_t assignment_id;
-    char queue[256];
+    char queue[256]; /**< name */
 };
 
 struct lbm_src_event_umq_stability_ack_info_ex_t_stct {
     int flags;
     lbm_umq_msgid_t msg_id;
-    lbm_uint_t first_sequence_number;
-    lbm_uint_t last_sequence_number;
+    lbm_uint_t first_sequence_number; /**< first fragment */
+    lbm_uint_t last_sequence_number;  /**< last fragment */
     lbm_uint_t queue_id;
     lbm_uint_t queue_instance_index;
-    void *msg_clientd;
-    char queue_instance[24];
-    char queue[256];
+    void *msg_clientd;       /**< given with the send */
+    char queue_instance[24]; /**< text */
+    char queue[256];         /**< name */
 };
 
 struct lbm_msg_umq_deregistration_complete_ex_t_stct {
     int flags;
     lbm_uint_t queue_id;
-    char queue[256];
+    char queue[256]; /**< name */
 };
 
 struct lbm_src_event_umq_ulb_receiver_info_ex_t_stct {
@@ -1211,29 +1223,30 @@ struct lbm_src_event_umq_ulb_receiver_info_ex_t_stct {
     lbm_umq_regid_t registration_id;
     lbm_uint_t assignment_id;
     lbm_uint_t application_set_index;
-    char receiver[32];
+    char receiver[32]; /**< text */
 };
 
 struct lbm_src_event_umq_ulb_message_info_ex_t_stct {
     int flags;
     lbm_umq_msgid_t msg_id;
     lbm_umq_regid_t registration_id;
-    lbm_uint_t first_sequence_number;
-    lbm_uint_t last_sequence_number;
+    lbm_uint_t first_sequence_number; /**< first fragment */
+    lbm_uint_t last_sequence_number;  /**< last fragment */
     lbm_uint_t assignment_id;
     lbm_uint_t application_set_index;
-    void *msg_clientd;
-    char receiver[32];
+    void *msg_clientd; /**< given with the send */
+    char receiver[32]; /**< text */
 };
 
 struct lbm_datagram_acceleration_recv_info_t_stct {
     void *handle;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
     char *buffer;
     uint32_t length;
     uint64_t timestamp;
 };
 
+/** Hooks of a network accelerator, by what they do; 0 means success. */
 typedef int (*lbm_datagram_acceleration_init_function_t)(uint16_t api_version);
 
 typedef int (*lbm_datagram_acceleration_open_function_t)(struct in_addr *interface_addr, int flags, void **device_out);
@@ -1266,6 +1279,7 @@ typedef int (*lbm_datagram_acceleration_sendto_function_t)(void *device, struct 
 
 typedef int (*lbm_datagram_acceleration_getaddr_function_t)(void *device, struct sockaddr_in *sin);
 
+/** Functions of a network accelerator. */
 struct lbm_datagram_acceleration_func_t_stct {
     lbm_datagram_acceleration_init_function_t init;
     lbm_datagram_acceleration_open_function_t open;
@@ -1296,7 +1310,7 @@ typedef lbm_ulong_t (*lbm_str_hash_function_cb_ex)(const char *str, size_t strle
 
 struct lbm_str_hash_func_ex_t_stct {
     lbm_str_hash_function_cb_ex hashfunc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** A source of any topic was discovered. Returns 0. Context thread. */
@@ -1304,17 +1318,19 @@ typedef int (*lbm_src_notify_function_cb)(const char *topic_str, const char *src
 
 struct lbm_src_notify_func_t_stct {
     lbm_src_notify_function_cb notifyfunc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** Internal. */
 typedef void *(*lbm_rcv_batch_notify_func_start_cb)(void *clientd);
 
+/** Internal. */
 typedef void (*lbm_rcv_batch_notify_func_end_cb)(void *per_batch_clientd, void *clientd);
 
 struct lbm_rcv_batch_notify_func_t_stct {
     lbm_rcv_batch_notify_func_start_cb start_notify;
     lbm_rcv_batch_notify_func_end_cb end_notify;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** Does a topic match? 0 yes, 1 no. Context thread. */
@@ -1322,48 +1338,53 @@ typedef int (*lbm_wildcard_rcv_compare_function_cb)(const char *topic_str, void 
 
 struct lbm_wildcard_rcv_compare_func_t_stct {
     lbm_wildcard_rcv_compare_function_cb compfunc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** Registration id for a store, 0 lets the store choose. Context thread. */
 typedef lbm_uint_t (*lbm_ume_rcv_regid_function_cb)(const char *src_str, lbm_uint_t src_regid, void *clientd);
 
 struct lbm_ume_rcv_regid_func_t_stct {
     lbm_ume_rcv_regid_function_cb func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** As lbm_ume_rcv_regid_function_cb, with details. */
 typedef lbm_uint_t (*lbm_ume_rcv_regid_ex_function_cb)(lbm_ume_rcv_regid_ex_func_info_t *info, void *clientd);
 
 struct lbm_ume_rcv_regid_ex_func_t_stct {
     lbm_ume_rcv_regid_ex_function_cb func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** A message was dropped before it was stable. Returns 0. Context thread or inside the send. */
 typedef int (*lbm_ume_src_force_reclaim_function_cb)(const char *topic_str, lbm_uint_t seqnum, void *clientd);
 
 struct lbm_ume_src_force_reclaim_func_t_stct {
     lbm_ume_src_force_reclaim_function_cb func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** A multicast immediate message is lost for good. Returns 0. Context thread. */
 typedef int (*lbm_mim_unrecloss_function_cb)(const char *source_name, lbm_uint_t seqnum, void *clientd);
 
 struct lbm_mim_unrecloss_func_t_stct {
     lbm_mim_unrecloss_function_cb func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
+/** Recovery begins; the start may be changed. Returns 0. Context thread. */
 typedef int (*lbm_ume_rcv_recovery_info_ex_function_cb)(lbm_ume_rcv_recovery_info_ex_func_info_t *info, void *clientd);
 
 struct lbm_ume_rcv_recovery_info_ex_func_t_stct {
     lbm_ume_rcv_recovery_info_ex_function_cb func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** A persistent store. Address and port are in network order. */
 struct lbm_ume_store_entry_t_stct {
-    lbm_uint_t ip_address;
-    lbm_ushort_t tcp_port;
+    lbm_uint_t ip_address; /**< network order */
+    lbm_ushort_t tcp_port; /**< network order */
     lbm_ushort_t group_index;
     lbm_uint_t registration_id;
     lbm_uint32_t domain_id;
@@ -1377,6 +1398,7 @@ struct lbm_ucast_resolver_entry_t_stct {
     lbm_ushort_t destination_port;
 };
 
+/** An SRS. Addresses and ports are in network order. */
 struct lbm_resolver_service_entry_t_stct {
     lbm_uint_t service_ip;
     lbm_ushort_t service_port;
@@ -1384,6 +1406,7 @@ struct lbm_resolver_service_entry_t_stct {
     lbm_ushort_t source_port;
 };
 
+/** A broker. Address and port are in network order. */
 struct lbm_transport_broker_entry_t_stct {
     lbm_uint_t broker_ip;
     lbm_ushort_t broker_port;
@@ -1415,7 +1438,7 @@ typedef int (*lbm_rcv_src_notification_delete_function_cb)(const char *source_na
 struct lbm_rcv_src_notification_func_t_stct {
     lbm_rcv_src_notification_create_function_cb create_func;
     lbm_rcv_src_notification_delete_function_cb delete_func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 struct ume_liveness_receiving_context_t_stct {
@@ -1424,16 +1447,18 @@ struct ume_liveness_receiving_context_t_stct {
     int flag;
 };
 
+/** A receiving context is known; the result goes to the delete callback. Context thread. */
 typedef void *(*lbm_ume_ctx_rcv_ctx_notification_create_function_cb)(const ume_liveness_receiving_context_t *rcv,
                                                                      void *clientd);
 
+/** A receiving context is silent. Context thread. */
 typedef int (*lbm_ume_ctx_rcv_ctx_notification_delete_function_cb)(const ume_liveness_receiving_context_t *rcv,
                                                                    void *clientd, void *source_clientd);
 
 struct lbm_ume_ctx_rcv_ctx_notification_func_t_stct {
     lbm_ume_ctx_rcv_ctx_notification_create_function_cb create_func;
     lbm_ume_ctx_rcv_ctx_notification_delete_function_cb delete_func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 struct lbm_umq_queue_entry_t_stct {
@@ -1467,8 +1492,8 @@ typedef int (*lbm_context_src_cb_proc)(lbm_context_t *ctx, int event, void *ed, 
 
 struct lbm_context_src_event_func_t_stct {
     lbm_context_src_cb_proc func;
-    lbm_event_queue_t *evq;
-    void *clientd;
+    lbm_event_queue_t *evq; /**< NULL: context thread */
+    void *clientd;          /**< handed to the callback */
 };
 
 /** Event of a context. Returns 0. Context thread or dispatch thread. */
@@ -1476,8 +1501,8 @@ typedef int (*lbm_context_event_cb_proc)(lbm_context_t *ctx, int event, void *ed
 
 struct lbm_context_event_func_t_stct {
     lbm_context_event_cb_proc func;
-    lbm_event_queue_t *evq;
-    void *clientd;
+    lbm_event_queue_t *evq; /**< NULL: context thread */
+    void *clientd;          /**< handed to the callback */
 };
 
 /** A response handle as bytes, to be taken to another process. */
@@ -1494,7 +1519,7 @@ struct lbm_msg_fragment_info_t_stct {
 
 struct lbm_msg_gateway_info_t_stct {
     lbm_uint_t sequence_number;
-    char source[128];
+    char source[128]; /**< source string */
 };
 
 struct lbm_msg_channel_info_t_stct {
@@ -1507,8 +1532,8 @@ typedef int (*lbm_immediate_msg_cb_proc)(lbm_context_t *ctx, lbm_msg_t *msg, voi
 
 struct lbm_context_rcv_immediate_msgs_func_t_stct {
     lbm_immediate_msg_cb_proc func;
-    lbm_event_queue_t *evq;
-    void *clientd;
+    lbm_event_queue_t *evq; /**< NULL: context thread */
+    void *clientd;          /**< handed to the callback */
 };
 
 /** A transport session and a topic on it, taken apart. Addresses are in network order, all else in host order. */
@@ -1530,7 +1555,7 @@ typedef lbm_uint32_t (*lbm_src_cost_function_cb)(const char *topic, const lbm_tr
 
 struct lbm_src_cost_func_t_stct {
     lbm_src_cost_function_cb cost_cb;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** One option as text, filled by the dump calls. */
@@ -1545,7 +1570,7 @@ typedef int (*lbm_wildcard_rcv_create_function_cb)(const char *topic_str, lbm_rc
 
 struct lbm_wildcard_rcv_create_func_t_stct {
     lbm_wildcard_rcv_create_function_cb createfunc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** The receiver of a matched topic goes. Returns 0. Context thread. */
@@ -1553,7 +1578,7 @@ typedef int (*lbm_wildcard_rcv_delete_function_cb)(const char *topic_str, void *
 
 struct lbm_wildcard_rcv_delete_func_t_stct {
     lbm_wildcard_rcv_delete_function_cb deletefunc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 struct lbm_src_transport_stats_tcp_t_stct {
@@ -1848,7 +1873,7 @@ struct lbm_context_stats_t_stct {
 struct lbm_rcv_topic_stats_t_stct {
     char topic[256];
     lbm_uint32_t flags;
-    char source[128];
+    char source[128]; /**< source string */
     lbm_uint8_t otid[32];
     lbm_uint32_t topic_idx;
     lbm_uint64_t timestamp_sec;
@@ -1874,7 +1899,7 @@ typedef void (*lbm_event_queue_cancel_cb_proc)(int dispatch_thrd, void *clientd)
 struct lbm_event_queue_cancel_cb_info_t_stct {
     lbm_event_queue_t *event_queue;
     lbm_event_queue_cancel_cb_proc cbproc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** One element of an application header chain. */
@@ -1893,6 +1918,7 @@ struct lbm_msg_properties_iter_t_stct {
     int type;
 };
 
+/** Where and how to reach the former configuration manager. */
 struct lbm_umm_info_t_stct {
     char username[100];
     char password[100];
@@ -1908,14 +1934,14 @@ typedef int (*lbm_xsp_zero_transports_cb_proc)(lbm_xsp_t *xsp, void *clientd);
 
 struct lbm_xsp_zero_transports_func_t_stct {
     lbm_xsp_zero_transports_cb_proc zero_transports_func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** The session an XSP is chosen for. */
 struct lbm_new_transport_info_t_stct {
     int flags;
     lbm_transport_source_info_t src_info;
-    char source[128];
+    char source[128]; /**< source string */
 };
 
 /** XSP that shall receive a session about to be joined, NULL for the context itself. Context thread. */
@@ -1923,7 +1949,7 @@ typedef lbm_xsp_t *(*lbm_transport_mapping_cb_proc)(lbm_context_t *ctx, lbm_new_
 
 struct lbm_transport_mapping_func_t_stct {
     lbm_transport_mapping_cb_proc mapping_func;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** A timer has expired. Returns 0. Context thread or dispatch thread. */

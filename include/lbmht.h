@@ -32,7 +32,7 @@ typedef void (*lbm_delete_cb_proc)(int dispatch_thrd, void *clientd);
 
 struct lbm_delete_cb_info_t_stct {
     lbm_delete_cb_proc cbproc;
-    void *clientd;
+    void *clientd; /**< handed to the callback */
 };
 
 /** Message on a topic that matches a hierarchical pattern. Returns 0. */

@@ -45,15 +45,15 @@ typedef struct Lbmmon__DROMonMsg Lbmmon__DROMonMsg;
 #define LBMMON_PACKET_TYPE_SRS 10
 #define LBMMON_SERIALIZE_PACK_MESSAGE 0
 #define LBMMON_SERIALIZE_CALC_SIZE_ONLY 1
-#define LBMMON_ATTR_BLOCK_MAGIC 0xABCD
+#define LBMMON_ATTR_BLOCK_MAGIC 0xABCD /**< marks a decoded attribute block */
 #define LBMMON_ATTR_BLOCK_FORMAT_TABLE 0
 #define LBMMON_ATTR_BLOCK_FORMAT_PB 1
-#define LBMMON_ATTR_SENDER_IPV4 0
+#define LBMMON_ATTR_SENDER_IPV4 0 /**< network order */
 #define LBMMON_ATTR_TIMESTAMP 1
 #define LBMMON_ATTR_APPSOURCEID 2
 #define LBMMON_ATTR_FORMAT_MODULEID 3
 #define LBMMON_ATTR_OBJECTID 4
-#define LBMMON_ATTR_CONTEXTID 4
+#define LBMMON_ATTR_CONTEXTID 4 /**< older name of OBJECTID */
 #define LBMMON_ATTR_PROCESSID 5
 #define LBMMON_ATTR_SOURCE 6
 #define LBMMON_ATTR_CTXINST 7
@@ -84,8 +84,8 @@ typedef struct Lbmmon__DROMonMsg Lbmmon__DROMonMsg;
 #define LBMMON_FORMAT_SELECT_MATCH 10
 #define LBMMON_FORMAT_SELECT_MATCH_REGX 11
 #define LBMMON_FORMAT_DESERIALIZE_OK 0
-#define LBMMON_FORMAT_DESERIALIZE_PASSTHROUGH 1
-#define LBMMON_FORMAT_DESERIALIZE_CONVERT_PASSTHROUGH 2
+#define LBMMON_FORMAT_DESERIALIZE_PASSTHROUGH 1         /**< give the packet on as it is */
+#define LBMMON_FORMAT_DESERIALIZE_CONVERT_PASSTHROUGH 2 /**< decoded, and give it on too */
 #define LBMMON_FORMAT_DESERIALIZE_FAILURE (-1)
 #define LBMMON_FORMAT_DESERIALIZE_TOO_SMALL (-2)
 #define LBMMON_RCTL_RECEIVER_CALLBACK 0
@@ -154,10 +154,16 @@ struct lbmmon_attr_entry_t_stct {
     lbm_ushort_t mLength;
 };
 
+/** Starts a format module. 0 or -1. */
 typedef int (*lbmmon_format_init_t)(void **FormatClientData, const void *FormatOptions);
 
+/** Changes its options. */
 typedef int (*lbmmon_format_apply_options_t)(void *FormatClientData, const void *FormatOptions);
 
+/**
+ * Encode statistics of one kind into Destination; *Size is the room in bytes and becomes the length. Sampling thread.
+ * 0 or -1.
+ */
 typedef int (*lbmmon_rcv_format_serialize_t)(char *Destination, size_t *Size, unsigned short *ModuleID,
                                              const lbmmon_packet_attributes_t *Attributes,
                                              const lbm_rcv_transport_stats_t *Statistics, void *FormatClientData);
@@ -166,6 +172,7 @@ typedef int (*lbmmon_src_format_serialize_t)(char *Destination, size_t *Size, un
                                              const lbmmon_packet_attributes_t *Attributes,
                                              const lbm_src_transport_stats_t *Statistics, void *FormatClientData);
 
+/** Decode statistics of one kind. Receiving thread. LBMMON_FORMAT_DESERIALIZE_*. */
 typedef int (*lbmmon_rcv_format_deserialize_t)(lbmmon_packet_attributes_t *Attributes,
                                                lbm_rcv_transport_stats_t *Statistics, const char *Source, size_t Length,
                                                unsigned short ModuleID, void *FormatClientData);
@@ -174,6 +181,7 @@ typedef int (*lbmmon_src_format_deserialize_t)(lbmmon_packet_attributes_t *Attri
                                                lbm_src_transport_stats_t *Statistics, const char *Source, size_t Length,
                                                unsigned short ModuleID, void *FormatClientData);
 
+/** Ends it. */
 typedef int (*lbmmon_format_finish_t)(void *FormatClientData);
 
 /** Last error of a format module. */
@@ -337,18 +345,23 @@ struct lbmmon_passthrough_statistics_func_t_stct {
     lbmmon_passthrough_statistics_cb cbfunc;
 };
 
+/** Opens a transport for sending. 0 or -1. */
 typedef int (*lbmmon_transport_initsrc_t)(void **TransportClientData, const void *TransportOptions);
 
+/** Opens a transport for receiving. 0 or -1. */
 typedef int (*lbmmon_transport_initrcv_t)(void **TransportClientData, const void *TransportOptions);
 
+/** Sends a packet. 0 or -1. Sampling thread. */
 typedef int (*lbmmon_transport_send_t)(const char *Data, size_t Length, void *TransportClientData);
 
 /** Waits up to TimeoutMS milliseconds for a packet: 0 data, positive none, -1 failure. */
 typedef int (*lbmmon_transport_receive_t)(char *Data, size_t *Length, unsigned int TimeoutMS,
                                           void *TransportClientData);
 
+/** Closes the sending side. */
 typedef int (*lbmmon_transport_finishsrc_t)(void *TransportClientData);
 
+/** Closes the receiving side. */
 typedef int (*lbmmon_transport_finishrcv_t)(void *TransportClientData);
 
 /** Last error of a transport module. */
@@ -360,6 +373,7 @@ typedef int (*lbmmon_transport_ctrlmsg_receive_t)(char *Data, size_t *Length, vo
 
 typedef int (*lbmmon_transport_ctrlmsg_response_t)(const char *Data, size_t Length, void *TransportClientData);
 
+/** 1 when remote debug commands are allowed, else 0. */
 typedef int (*lbmmon_transport_allow_debug_t)(void *TransportClientData);
 
 /** A transport module: carries packets. */

@@ -22,17 +22,17 @@ extern "C" {
 /** Flags, results, error numbers and field types. */
 #define PDM_FALSE (uint8_t)0
 #define PDM_TRUE (uint8_t)1
-#define PDM_FIELD_INFO_FLAG_REQ 0x1
-#define PDM_FIELD_INFO_FLAG_FIXED_STR_LEN 0x2
-#define PDM_FIELD_INFO_FLAG_NUM_ARR_ELEM 0x4
+#define PDM_FIELD_INFO_FLAG_REQ 0x1           /**< req is set */
+#define PDM_FIELD_INFO_FLAG_FIXED_STR_LEN 0x2 /**< fixed_str_len is set */
+#define PDM_FIELD_INFO_FLAG_NUM_ARR_ELEM 0x4  /**< num_arr_elem is set */
 #define PDM_MSG_FLAG_VAR_OR_OPT_FLDS_SET 0x1
-#define PDM_MSG_FLAG_INCL_DEFN 0x2
-#define PDM_MSG_FLAG_USE_MSG_DEFN_IF_NEEDED 0x4
-#define PDM_MSG_FLAG_TRY_LOAD_DEFN_FROM_CACHE 0x8
+#define PDM_MSG_FLAG_INCL_DEFN 0x2                /**< the definition goes along */
+#define PDM_MSG_FLAG_USE_MSG_DEFN_IF_NEEDED 0x4   /**< use the definition that came along */
+#define PDM_MSG_FLAG_TRY_LOAD_DEFN_FROM_CACHE 0x8 /**< look into the cache */
 #define PDM_MSG_FLAG_NEED_BYTE_SWAP 0x10
-#define PDM_MSG_FLAG_DEL_DEFN_WHEN_REPLACED 0x20
-#define PDM_MSG_VER_POLICY_EXACT 0 /**< only the same version */
-#define PDM_MSG_VER_POLICY_BEST 1  /**< the nearest version */
+#define PDM_MSG_FLAG_DEL_DEFN_WHEN_REPLACED 0x20 /**< free a replaced definition */
+#define PDM_MSG_VER_POLICY_EXACT 0               /**< only the same version */
+#define PDM_MSG_VER_POLICY_BEST 1                /**< the nearest version */
 #define PDM_SUCCESS 0
 #define PDM_FAILURE (-1)
 #define PDM_ERR_FIELD_IS_NULL 1

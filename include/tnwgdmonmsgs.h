@@ -27,8 +27,8 @@ extern "C" {
 #define TNWG_DSTATTYPE_GATEWAYCFG 7
 #define TNWG_DSTATTYPE_PORTCFG 8
 #define TNWG_DSTATTYPE_MALLINFO 9
-#define LBM_TNWG_DAEMON_MAGIC 0x4542
-#define LBM_TNWG_DAEMON_ANTIMAGIC 0x4245
+#define LBM_TNWG_DAEMON_MAGIC 0x4542     /**< first two bytes, in the order of the sender */
+#define LBM_TNWG_DAEMON_ANTIMAGIC 0x4245 /**< the same seen from the other order */
 #define TNWG_DSTAT_Portal_Type_Endpoint 0
 #define TNWG_DSTAT_Portal_Type_Peer 1
 #define TNWG_DSTAT_Domain_Type 0
@@ -84,6 +84,7 @@ struct tnwg_dstat_mallinfo_msg_t_stct {
     tnwg_mallinfo_stat_grp_record_t record;
 };
 
+/** What an endpoint portal received since it started: counts, and bytes where the name says so. */
 struct tnwg_dstat_endpoint_receive_stats_t_stct {
     uint64_t transport_topic_fragments_rcvd;
     uint64_t transport_topic_fragment_bytes_rcvd;
@@ -117,6 +118,7 @@ struct tnwg_dstat_endpoint_receive_stats_t_stct {
     uint64_t unicast_cntl_msg_bytes_dropped_no_route;
 };
 
+/** What an endpoint portal forwarded, sent and dropped since it started: counts, and bytes where the name says so. */
 struct tnwg_dstat_endpoint_send_stats_t_stct {
     uint64_t transport_topic_fragments_forwarded;
     uint64_t transport_topic_fragment_bytes_forwarded;
@@ -167,6 +169,7 @@ struct tnwg_dstat_endpoint_send_stats_t_stct {
     uint64_t data_bytes_enqueued_limit;
 };
 
+/** What a peer portal received since it started: counts, and bytes where the name says so. */
 struct tnwg_dstat_peer_receive_stats_t_stct {
     uint64_t data_msgs_rcvd;
     uint64_t data_msg_bytes_rcvd;
@@ -216,6 +219,7 @@ struct tnwg_dstat_peer_receive_stats_t_stct {
     uint64_t gateway_cntl_msg_bytes_rcvd;
 };
 
+/** What a peer portal forwarded, sent and dropped since it started: counts, and bytes where the name says so. */
 struct tnwg_dstat_peer_send_stats_t_stct {
     uint64_t data_fragments_forwarded;
     uint64_t data_fragment_bytes_forwarded;
@@ -269,6 +273,7 @@ struct tnwg_dstat_peer_send_stats_t_stct {
     uint64_t unicast_msg_bytes_enqueued_limit;
 };
 
+/** Receiving side of a peer link over UDP; members as in lbm_rcv_transport_stats_lbtru_t. */
 struct tnwg_dstat_peer_udp_receive_stats_t_stct {
     uint64_t msgs_rcved;
     uint64_t bytes_rcved;
@@ -296,6 +301,7 @@ struct tnwg_dstat_peer_udp_receive_stats_t_stct {
     uint64_t dgrams_dropped_other;
 };
 
+/** Sending side of a peer link over UDP; members as in lbm_src_transport_stats_lbtru_t. */
 struct tnwg_dstat_peer_udp_send_stats_t_stct {
     uint64_t msgs_sent;
     uint64_t bytes_sent;

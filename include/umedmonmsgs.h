@@ -28,8 +28,8 @@ extern "C" {
 #define LBM_UMESTORE_DMON_MPG_STORE_TOPIC_CONFIG 103
 #define LBM_UMESTORE_DMON_MPG_REPO_CONFIG 104
 #define LBM_UMESTORE_DMON_MPG_RCV_CONFIG 105
-#define LBM_UMESTORE_DMON_MAGIC 0x4542
-#define LBM_UMESTORE_DMON_ANTIMAGIC 0x4245
+#define LBM_UMESTORE_DMON_MAGIC 0x4542     /**< first two bytes, in the order of the sender */
+#define LBM_UMESTORE_DMON_ANTIMAGIC 0x4245 /**< the same seen from the other order */
 #define LBM_UMESTORE_DMON_VERSION 1
 #define UMESTORE_DMON_MSG_HDR_T_SZ                                                                                     \
     (offsetof(umestore_dmon_msg_hdr_t, tv_usec) + sizeof(((umestore_dmon_msg_hdr_t *)0)->tv_usec))
@@ -98,6 +98,7 @@ struct umestore_dmon_msg_hdr_t_stct {
     lbm_uint32_t tv_usec;
 };
 
+/** Configuration of a store. Texts are at offsets in string_buffer. */
 struct umestore_store_dmon_config_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint32_t store_iface;
@@ -110,6 +111,7 @@ struct umestore_store_dmon_config_msg_t_stct {
     char string_buffer[256 + (2 * 256)];
 };
 
+/** A topic pattern of a store. */
 struct umestore_store_pattern_dmon_config_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint16_t store_idx;
@@ -117,6 +119,7 @@ struct umestore_store_pattern_dmon_config_msg_t_stct {
     char pattern_buffer[256];
 };
 
+/** A topic of a store. */
 struct umestore_topic_dmon_config_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint32_t dmon_topic_idx;
@@ -124,6 +127,7 @@ struct umestore_topic_dmon_config_msg_t_stct {
     char topic_name[256];
 };
 
+/** Configuration of a repository: sizes in bytes. */
 struct umestore_repo_dmon_config_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint64_t sid;
@@ -143,6 +147,7 @@ struct umestore_repo_dmon_config_msg_t_stct {
     lbm_uint8_t allow_ack_on_reception;
 };
 
+/** A receiver registered with a repository. */
 struct umestore_rcv_dmon_config_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint64_t sid;
@@ -156,6 +161,7 @@ struct umestore_rcv_dmon_config_msg_t_stct {
     lbm_uint16_t sin_port;
 };
 
+/** Heap use of a store. */
 struct umestore_smart_heap_dmon_stat_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_int64_t poolsize;
@@ -168,6 +174,7 @@ struct umestore_smart_heap_dmon_stat_msg_t_stct {
     char umestored_version_buffer[256];
 };
 
+/** Retransmission requests of a store: counts. */
 struct umestore_store_dmon_stat_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint32_t ume_retx_req_rcv_count;
@@ -178,6 +185,7 @@ struct umestore_store_dmon_stat_msg_t_stct {
     lbm_uint16_t store_idx;
 };
 
+/** State of a repository: sizes in bytes, sequence numbers, losses. */
 struct umestore_repo_dmon_stat_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint32_t dmon_topic_idx;
@@ -200,6 +208,7 @@ struct umestore_repo_dmon_stat_msg_t_stct {
     lbm_uint8_t flags;
 };
 
+/** Disk use of a repository: offsets in bytes. */
 struct umestore_disk_dmon_stat_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_int64_t max_offset;
@@ -212,6 +221,7 @@ struct umestore_disk_dmon_stat_msg_t_stct {
     lbm_uint16_t store_idx;
 };
 
+/** State of a registered receiver. */
 struct umestore_rcv_dmon_stat_msg_t_stct {
     umestore_dmon_msg_hdr_t hdr;
     lbm_uint32_t dmon_topic_idx;
