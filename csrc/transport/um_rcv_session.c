@@ -3,7 +3,6 @@
  * feeds messages in; core gets stream events. Everything runs on the loop. */
 #include "transport/um_rcv_session.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 
 #include "base/um_error.h"
@@ -12,6 +11,7 @@
 #include "transport/tcp/um_tcp_receiver.h"
 #include "transport/um_rcv_filter.h"
 #include "transport/um_rcv_transport.h"
+#include "wire/um_source_string.h"
 
 /* One receive takes at most this much; a message (64 KiB) always fits, and 256 KiB is what one system call moves
  * efficiently while staying inside the second-level cache. */
@@ -246,14 +246,11 @@ static void on_bos_command(struct um_command *command)
 
 static void format_source(struct um_rcv_session *session)
 {
-    char ip[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &session->key.ip, ip, sizeof ip);
-    if (session->key.session_id != 0) {
-        snprintf(session->source, sizeof session->source, "TCP:%s:%u:%08x", ip, session->key.port,
-                 session->key.session_id);
-    } else {
-        snprintf(session->source, sizeof session->source, "TCP:%s:%u", ip, session->key.port);
-    }
+    lbm_transport_source_info_t info = {.type = LBM_TRANSPORT_TYPE_TCP,
+                                        .src_ip = session->key.ip,
+                                        .src_port = (lbm_ushort_t)session->key.port,
+                                        .session_id = session->key.session_id};
+    um_source_string_format(&info, session->source, sizeof session->source);
 }
 
 static struct um_rcv_session *create_session(struct um_rcv_sessions *sessions, const struct um_rcv_session_key *key,

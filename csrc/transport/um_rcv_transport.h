@@ -6,6 +6,7 @@
 
 #include "base/um_map.h"
 #include "transport/um_rcv_session.h"
+#include "wire/um_source_string.h"
 
 struct um_rcv_session_key {
     uint32_t ip; /* network order */
@@ -51,7 +52,7 @@ struct um_rcv_session {
     struct um_rcv_filter filter;
     uint64_t bytes_rcved, msgs_rcved, msgs_no_topic, reqs_rcved;
     uint64_t msgs_malformed;
-    char source[64];
+    char source[UM_SOURCE_STRING_MAX];
 };
 
 /* A read pass: begin, one call per message, end. message() and end() return false when the session ended; after end()

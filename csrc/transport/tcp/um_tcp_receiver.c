@@ -39,7 +39,6 @@ struct tcp_receiver {
     enum connection_state state;
     struct in_addr local_addr;
     struct um_fd ufd;
-    bool watched;
     struct um_timer connect_timer;
     struct um_timer activity_timer;
     uint64_t activity_timeout_ns; /* 0 = off */
@@ -57,23 +56,9 @@ static struct tcp_receiver *receiver_of(struct um_rcv_session *session)
 
 /* --- descriptor and timers --- */
 
-/* Interest 0 takes the descriptor out of the loop: a hang-up would be reported for ever otherwise. */
 static int watch(struct tcp_receiver *receiver, uint32_t interest)
 {
-    struct um_loop *loop = receiver->env->loop;
-    if (interest == 0) {
-        if (receiver->watched) {
-            um_loop_remove_fd(loop, &receiver->ufd);
-            receiver->watched = false;
-        }
-        return 0;
-    }
-    if (receiver->watched) {
-        return um_loop_set_interest(loop, &receiver->ufd, interest);
-    }
-    int rc = um_loop_add_fd(loop, &receiver->ufd, interest);
-    receiver->watched = rc == 0;
-    return rc;
+    return um_loop_set_interest(receiver->env->loop, &receiver->ufd, interest);
 }
 
 /* Report the loss of the session from the loop, not from inside the caller. */
@@ -331,7 +316,7 @@ static void op_stop(struct um_rcv_session *session)
     struct um_timer_wheel *wheel = um_loop_wheel(receiver->env->loop);
     um_timer_cancel(wheel, &receiver->connect_timer);
     um_timer_cancel(wheel, &receiver->activity_timer);
-    watch(receiver, 0);
+    um_loop_remove_fd(receiver->env->loop, &receiver->ufd);
     if (receiver->ufd.fd >= 0) {
         close(receiver->ufd.fd);
         receiver->ufd.fd = -1;
