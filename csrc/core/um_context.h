@@ -21,9 +21,12 @@
 
 struct lbm_context_t_stct {
     uint32_t magic;
+    unsigned fork_generation;         /* core/fork.c: calls in a child of fork are refused */
     bool reactor_only;                /* lbm_context_reactor_only_create */
     struct um_context_options opts;   /* fixed after creation except live options [loop] */
     struct um_loop *loop;
+    bool sources_ready, receivers_ready; /* core/context.c [loop]: initialised, to be destroyed */
+    bool uim_unsupported_logged;         /* core/context.c [loop] */
     uint8_t instance[8];              /* random, never all zero */
     struct um_transport_env env;
     struct um_uim *uim;               /* [loop] */
@@ -48,5 +51,12 @@ struct lbm_context_t_stct {
 
 /* -1 + UM_EINVAL when ctx is NULL, not a live context, or inherited through fork. `api` names the call in the text. */
 int um_context_check(const lbm_context_t *ctx, const char *api);
+/* As above, and -1 + UM_EOP for a context made by lbm_context_reactor_only_create. */
+int um_context_check_messaging(const lbm_context_t *ctx, const char *api);
+
+/* core/context.c, for csrc/api/lbm_context.c. */
+int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool reactor_only, const char *api);
+int um_context_delete(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
+int um_context_process_events(lbm_context_t *ctx, lbm_ulong_t msec, uint64_t user_time_ns);
 
 #endif

@@ -89,6 +89,16 @@ bool um_loop_on_thread(const struct um_loop *loop)
     return atomic_load_explicit(&loop->owner, memory_order_acquire) == um_loop_self();
 }
 
+bool um_loop_in_any(void)
+{
+    return um_loop_current != NULL;
+}
+
+bool um_loop_user_time(const struct um_loop *loop)
+{
+    return loop->user_time;
+}
+
 /* ---- time ---- */
 
 static void um_loop_refresh(struct um_loop *loop)

@@ -25,7 +25,7 @@ struct um_loop;
 /* Embedded in the owner's structure; the loop keeps a pointer while registered. */
 struct um_fd {
     int fd;
-    uint32_t interest; /* [loop] */
+    uint32_t interest;                                              /* [loop] */
     void (*fn)(struct um_fd *ufd, uint32_t ready, uint64_t now_ns); /* may remove or free itself and others */
 };
 
@@ -34,15 +34,17 @@ struct um_loop *um_loop_create(bool embedded, enum um_loop_wait wait, const char
 /* Ends and joins the thread (embedded). Pending commands run first. Not from the loop itself. */
 void um_loop_destroy(struct um_loop *loop);
 
-bool um_loop_on_thread(const struct um_loop *loop); /* is the caller the present owner? Any thread. */
-uint64_t um_loop_now(const struct um_loop *loop);   /* [loop] time of this pass, monotonic ns */
-uint64_t um_loop_wall_now(const struct um_loop *loop); /* [loop] wall clock of this pass, ns */
+bool um_loop_in_any(void);                                  /* does the calling thread own any loop? */
+bool um_loop_user_time(const struct um_loop *loop);         /* [loop] the application provides the time */
+bool um_loop_on_thread(const struct um_loop *loop);         /* is the caller the present owner? Any thread. */
+uint64_t um_loop_now(const struct um_loop *loop);           /* [loop] time of this pass, monotonic ns */
+uint64_t um_loop_wall_now(const struct um_loop *loop);      /* [loop] wall clock of this pass, ns */
 struct um_timer_wheel *um_loop_wheel(struct um_loop *loop); /* [loop] */
 
 void um_fd_init(struct um_fd *ufd, int fd, void (*fn)(struct um_fd *, uint32_t, uint64_t));
-int um_loop_add_fd(struct um_loop *loop, struct um_fd *ufd, uint32_t interest);  /* [loop] */
+int um_loop_add_fd(struct um_loop *loop, struct um_fd *ufd, uint32_t interest);       /* [loop] */
 int um_loop_set_interest(struct um_loop *loop, struct um_fd *ufd, uint32_t interest); /* [loop] no-op if unchanged */
-void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd);                 /* [loop] before close(fd) */
+void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd);                      /* [loop] before close(fd) */
 
 /* Run fn(arg) on the loop and wait for its result (errors set by fn become the caller's).
  * Called by the owner: runs at once. Any thread. */
