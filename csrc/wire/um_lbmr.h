@@ -315,6 +315,9 @@ struct um_lbmr_route {
 };
 enum um_lbmr_fault um_lbmr_decode_route(const struct um_lbmr_msg *msg, struct um_lbmr_route *out);
 
+/* Every record and option of a message whose header, trailer and type have been checked. */
+enum um_lbmr_fault um_lbmr_validate_message(const struct um_lbmr_msg *msg, unsigned *detail);
+
 /* The whole datagram: header, trailer and every record and option. `detail` may be NULL. */
 enum um_lbmr_fault um_lbmr_validate(const uint8_t *data, size_t len, unsigned *detail);
 

@@ -334,6 +334,14 @@ static enum um_lbmr_fault validate_records(const struct um_lbmr_msg *msg, unsign
     return cursor.fault;
 }
 
+enum um_lbmr_fault um_lbmr_validate_message(const struct um_lbmr_msg *msg, unsigned *detail)
+{
+    if (msg->type == UM_LBMR_EXT) {
+        return validate_ext(msg, detail);
+    }
+    return msg->type == UM_LBMR_QUEUE_RES ? validate_queue_res(msg) : validate_records(msg, detail);
+}
+
 enum um_lbmr_fault um_lbmr_validate(const uint8_t *data, size_t len, unsigned *detail)
 {
     unsigned unused;
@@ -345,13 +353,7 @@ enum um_lbmr_fault um_lbmr_validate(const uint8_t *data, size_t len, unsigned *d
     if (fault == UM_LBMR_OK) {
         fault = um_lbmr_check_type(&msg, detail);
     }
-    if (fault != UM_LBMR_OK) {
-        return fault;
-    }
-    if (msg.type == UM_LBMR_EXT) {
-        return validate_ext(&msg, detail);
-    }
-    return msg.type == UM_LBMR_QUEUE_RES ? validate_queue_res(&msg) : validate_records(&msg, detail);
+    return fault == UM_LBMR_OK ? um_lbmr_validate_message(&msg, detail) : fault;
 }
 
 static unsigned substitute(uint8_t *field, uint32_t ip)
