@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "base/um_error.h"
 #include "base/um_random.h"
 #include "um_test_loop.h"
 
@@ -751,4 +752,66 @@ TEST(destroying_the_sessions_reports_nothing)
     CHECK_EQ(a.eos + b.eos, 0);
     CHECK(a.stream.session == NULL);
     close(fd);
+}
+
+/* --- without memory --- */
+
+static int do_create(void *arg)
+{
+    struct world *world = arg;
+    struct um_rcv_sessions *sessions = um_rcv_sessions_create(&world->env, NULL);
+    um_rcv_sessions_destroy(sessions);
+    return sessions != NULL ? 0 : -1;
+}
+
+TEST(every_failing_allocation_of_a_join_is_an_error_or_an_eos)
+{
+    bool reached = true;
+    long failures = 0;
+    for (long n = 0; reached; n++) {
+        struct world world;
+        struct sink a = {0}, b = {0};
+        CHECK(world_open(&world));
+        test_fail_start(n);
+        int created = um_loop_call(world.loop, do_create, &world);
+        int joined = join(&world, &a, 1) + join(&world, &b, 2);
+        reached = test_fail_stop();
+        if (reached) {
+            CHECK(created != 0 || joined != 0);
+            CHECK_EQ(um_errnum(), UM_ENOMEM);
+            failures++;
+        } else {
+            CHECK(created == 0 && joined == 0);
+        }
+        world_close(&world);
+    }
+    CHECK(failures >= 4);
+}
+
+TEST(no_memory_for_the_next_buffer_ends_the_session)
+{
+    struct world world;
+    struct sink sink = {.on_data = check_and_keep};
+    CHECK(world_open(&world));
+    CHECK_EQ(join(&world, &sink, 5), 0);
+    int fd = accept_receiver(&world);
+    size_t lengths[64];
+    many_lengths = lengths;
+    kept_count = 0;
+    CHECK(send_message(&world, fd, 5, 0, lengths[0] = 10)); /* this one is kept, so the buffer cannot be reused */
+    CHECK(RUN_UNTIL(world.loop, sink.data == 1));
+    test_fail_start(0);
+    for (uint32_t i = 1; i < 40 && sink.eos == 0; i++) {
+        uint8_t bytes[20012];
+        put_message(bytes, 5, i, lengths[i] = 20000);
+        send(fd, bytes, sizeof bytes, MSG_NOSIGNAL);
+        test_run_for_ms(world.loop, 2);
+    }
+    bool ended = RUN_UNTIL(world.loop, sink.eos == 1);
+    CHECK(test_fail_stop());
+    CHECK(ended);
+    CHECK_EQ(kept_count, 1);
+    um_buf_unref(kept[0].buf);
+    close(fd);
+    world_close(&world);
 }

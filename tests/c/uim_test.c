@@ -411,3 +411,30 @@ TEST(senseless_destinations_and_lengths_are_refused)
     CHECK_EQ(um_errnum(), UM_EINVAL);
     world_close(&world);
 }
+
+static int do_create_and_send(void *arg)
+{
+    struct world *world = arg;
+    world->uim = um_uim_create(world->loop, &world->opts, instance, &events, world);
+    return world->uim != NULL ? send_control(world, 9) : -1;
+}
+
+TEST(every_failing_allocation_is_an_error)
+{
+    bool reached = true;
+    long failures = 0;
+    for (long n = 0; reached; n++) {
+        struct world world;
+        world_options(&world);
+        world.opts.request_tcp_bind_request_port = 1;
+        world.loop = um_loop_create(false, UM_LOOP_PEND, "test");
+        test_fail_start(n);
+        int rc = um_loop_call(world.loop, do_create_and_send, &world);
+        reached = test_fail_stop();
+        CHECK_EQ(rc, reached ? -1 : 0);
+        CHECK(!reached || um_errnum() == UM_ENOMEM);
+        failures += reached;
+        world_close(&world);
+    }
+    CHECK(failures >= 4);
+}

@@ -13,6 +13,7 @@
 
 #include "base/um_clock.h"
 #include "base/um_log.h"
+#include "base/um_mem.h"
 #include "config/um_options.h"
 #include "net/um_loop.h"
 #include "um_test.h"
@@ -52,6 +53,28 @@ static inline void test_options(struct um_context_options *opts)
     opts->response_tcp_activity_timeout = -1;
     opts->response_session_maximum_buffer = 65536;
     opts->response_tcp_deletion_timeout = 20000;
+}
+
+/* Make the n-th allocation from now fail (n from 0); test_fail_stop() tells whether it was reached. */
+static long test_fail_in = -1;
+
+static inline bool test_fail_hook(size_t size)
+{
+    return test_fail_in >= 0 && test_fail_in-- == 0;
+}
+
+static inline void test_fail_start(long n)
+{
+    test_fail_in = n;
+    um_mem_set_fail_hook(test_fail_hook);
+}
+
+static inline bool test_fail_stop(void)
+{
+    bool reached = test_fail_in < 0;
+    um_mem_set_fail_hook(NULL);
+    test_fail_in = -1;
+    return reached;
 }
 
 /* Run the loop until the condition holds; false after the hang limit. */
