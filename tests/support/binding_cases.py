@@ -1,0 +1,154 @@
+"""What test_binding.py runs, each case in a process of its own: python binding_cases.py NAME."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from um_cffi import (
+    Context,
+    Message,
+    MessageType,
+    Receiver,
+    Source,
+    SourceEvent,
+    UMError,
+    UMTimeout,
+    WildcardReceiver,
+)
+
+LOOPBACK = {"default_interface": "127.0.0.1"}
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.01)
+
+
+def case_l1_messages_sent_once_ready_all_arrive() -> None:
+    got: list[bytes] = []
+    with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
+        receiver = Receiver(receiving, "news", lambda message: got.append(message.data))
+        source = Source(sending, "news")
+        source.wait_receivers(1, 30)
+        for number in range(1000):
+            source.send(b"%d" % number)
+        source.flush()
+        until(lambda: len(got) == 1000)
+        receiver.wait_ready(1, 1)
+    assert got == [b"%d" % number for number in range(1000)]
+
+
+def case_wildcard_receiver_gets_all_matching_topics() -> None:
+    got: set[str] = set()
+    begun: set[str] = set()
+
+    def on_event(message: Message) -> None:
+        if message.type == MessageType.BEGIN_OF_SESSION:
+            begun.add(message.topic)
+
+    with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
+        WildcardReceiver(receiving, "^Market/.*$", lambda message: got.add(message.topic), on_event)
+        sources = [Source(sending, name) for name in ("Market/A", "Market/B", "Weather")]
+        until(lambda: begun == {"Market/A", "Market/B"})
+        for source in sources:
+            source.send(b"x", flush=True)
+        until(lambda: len(got) == 2)
+        time.sleep(0.2)
+    assert got == {"Market/A", "Market/B"}
+
+
+def case_events_come_to_the_source() -> None:
+    events: list[tuple[int, str]] = []
+    with Context(**LOOPBACK) as sending:
+        Source(sending, "news", lambda event, address: events.append((event, address)))
+        with Context(**LOOPBACK) as receiving:
+            Receiver(receiving, "news", lambda message: None)
+            until(lambda: events)
+        until(lambda: len(events) >= 2)
+    assert events[0][0] == SourceEvent.CONNECT and events[0][1].startswith("TCP:127.0.0.1:")
+    assert events[1][0] == SourceEvent.DISCONNECT
+
+
+def case_statistics_count() -> None:
+    got: list[bytes] = []
+    with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
+        Receiver(receiving, "news", lambda message: got.append(message.data))
+        source = Source(sending, "news")
+        source.wait_receivers(1, 30)
+        for _ in range(10):
+            source.send(b"12345", flush=True)
+        until(lambda: len(got) == 10)
+        assert source.stats()["num_clients"] == 1
+        (stats,) = receiving.receiver_stats()
+        assert stats["messages"] >= 10
+        assert str(stats["source"]).startswith("TCP:127.0.0.1:")
+
+
+def case_errors_carry_number_and_text() -> None:
+    try:
+        Context(no_such_option=1)
+    except UMError as error:
+        assert error.errnum == 1 and "no_such_option" in str(error)
+    else:
+        raise AssertionError("an unknown option was accepted")
+    with Context(**LOOPBACK) as ctx:
+        source = Source(ctx, "news")
+        try:
+            source.wait_receivers(1, 0.1)
+        except UMTimeout:
+            pass
+        else:
+            raise AssertionError("a receiver out of nothing")
+        source.close()
+        try:
+            source.send(b"x")
+        except ValueError as error:
+            assert "news" in str(error)
+
+
+def case_a_raising_callback_is_raised_again_by_close() -> None:
+    got: list[bytes] = []
+
+    def on_message(message: Message) -> None:
+        got.append(message.data)
+        raise RuntimeError("from the callback")
+
+    with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
+        receiver = Receiver(receiving, "news", on_message)
+        source = Source(sending, "news")
+        source.wait_receivers(1, 30)
+        source.send(b"1", flush=True)
+        source.send(b"2", flush=True)
+        until(lambda: len(got) == 2)
+        try:
+            receiver.close()
+        except RuntimeError as error:
+            assert str(error) == "from the callback"
+        else:
+            raise AssertionError("the exception was swallowed")
+
+
+def case_exit_with_live_contexts_is_clean() -> None:
+    ctx = Context(**LOOPBACK)
+    Receiver(ctx, "news", lambda message: None)
+    Source(ctx, "news")
+
+
+def case_big_messages_travel_in_fragments() -> None:
+    got: list[bytes] = []
+    with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
+        Receiver(receiving, "news", lambda message: got.append(message.data))
+        source = Source(sending, "news")
+        source.wait_receivers(1, 30)
+        data = bytes(range(256)) * 40000
+        source.send(memoryview(data), flush=True)
+        until(lambda: got)
+        assert got == [data]
+
+
+if __name__ == "__main__":
+    globals()[f"case_{sys.argv[1]}"]()

@@ -1,0 +1,43 @@
+"""The demo, captured: tshark understands every packet, and the demo itself reports no loss."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from capture import Capture
+from hosts import BUILD, Host
+
+ROOT = Path(__file__).resolve().parents[2]
+SYMBOLS = ("AAPL", "AMZN", "GOOG", "IBM", "MSFT")
+pytestmark = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="the sanitizer would have to be preloaded")
+
+
+def run_demo(host: Host, private: str) -> str:
+    pytest.importorskip("vega_datasets")
+    env = {"UM_PRIVATE_NET": private, "UM_BUILD_DIR": str(BUILD)}
+    demo = ROOT / "examples" / "demo" / "demo.py"
+    out = host.start_command(sys.executable, str(demo), "--seconds", "3", "--rate", "300", env=env).finish(120)
+    assert re.search(r"^sent +[1-9][\d,]* messages from 2 publishers$", out, re.MULTILINE)
+    assert len(re.findall(r"^received .* lost 0; latency p50", out, re.MULTILINE)) == 2
+    return out
+
+
+def test_demo_loses_nothing_and_every_packet_decodes(host: Host, wire: Capture) -> None:
+    run_demo(host, "1")
+    wire.stop()
+    wire.judge()
+    assert set(wire.values("lbmr.tir.name")) == {f"Market/US/SP500/{symbol}" for symbol in SYMBOLS}
+    assert wire.count("lbmr.tqr.pattern") > 0
+
+
+def test_demo_without_a_private_network_uses_lbmrd(host: Host, wire: Capture) -> None:
+    out = run_demo(host, "0")
+    assert "lbmrd on 127.0.0.1 instead of multicast" in out
+    wire.decode_as("udp.port==25380,lbmr")
+    wire.stop()
+    wire.judge()
+    assert wire.count("lbmr && ip.dst == 224.0.0.0/4") == 0
