@@ -4,6 +4,7 @@
 #ifndef UM_TRANSPORT_SRC_BATCH_H
 #define UM_TRANSPORT_SRC_BATCH_H
 
+#include "base/um_lock.h"
 #include "transport/um_src_session.h"
 
 /* One batch: LBMC messages back to back, sent in one piece, shared by the queues of all clients. Lock. */
@@ -39,12 +40,14 @@ struct um_src_session_ops {
 #define UM_DATAGRAMS_KEPT 64
 
 struct um_src_session {
-    pthread_mutex_t lock;
+    struct um_lock lock;
     struct um_datagram *batch; /* lock; NULL only after an allocation failed */
     size_t batch_user_bytes;   /* lock */
     size_t datagram_max;       /* fixed */
     size_t plain_max;          /* fixed: longest message sent without FRAG and other headers */
     size_t minimum_length;     /* lock */
+    size_t flush_at;           /* lock: user bytes at which the batch counts as full */
+    size_t coalesce_max;       /* fixed: full batches may grow to this many bytes under load; 0 = never */
     uint64_t batch_start_ns;   /* lock */
     bool blocked;              /* lock; kept by the transport: a send must wait or be refused */
     bool timer_wanted;         /* lock: interval timer armed, or its arming posted */
@@ -54,7 +57,9 @@ struct um_src_session {
     const struct um_src_session_ops *ops;
     struct um_transport_env *env;
     uint64_t interval_ns;                        /* lock */
-    uint64_t last_transmit_ns;                   /* lock; adaptive batching only */
+    uint64_t last_transmit_ns;                   /* lock; about when the last datagram went out */
+    bool drain_wanted;                           /* lock: drain timer armed, or its arming posted */
+    bool held_since_tick;                        /* lock: a full batch was kept back since the last tick of the timer */
     int clients;                                 /* lock; kept by the transport */
     int open_messages;                           /* lock: fragmented messages under way */
     int waiters;                                 /* lock: threads waiting */
@@ -62,13 +67,14 @@ struct um_src_session {
     bool wakeups_wanted;                         /* lock: some stream has wakeup_wanted */
     bool wakeups_due;                            /* lock: condition cleared, events to be reported by the command */
     bool resume_wanted;                          /* lock: some stream has tsni_resume */
-    pthread_cond_t changed;                      /* with lock */
+    struct um_condition changed;                 /* with lock */
     struct um_datagram *free_list;               /* lock */
     int free_count;                              /* lock */
     struct um_src_drops drops;                   /* lock */
     struct um_list streams;                      /* changed by the loop under the lock: either suffices to read */
     struct um_command command;                   /* posted by any thread, runs on the loop */
     struct um_timer interval_timer;              /* [loop] */
+    struct um_timer drain_timer;                 /* [loop] sends full batches kept back when no send follows */
     struct um_timer tsni_flush_timer;            /* [loop] */
     struct um_src_stream *due[UM_LBMC_TSNI_MAX]; /* [loop] */
     int due_count;                               /* [loop] */
@@ -92,12 +98,12 @@ uint32_t um_src_stream_last_sqn(const struct um_src_stream *stream); /* as a TSN
 
 static inline void um_src_session_lock(struct um_src_session *session)
 {
-    pthread_mutex_lock(&session->lock);
+    um_lock_take(&session->lock);
 }
 
 static inline void um_src_session_unlock(struct um_src_session *session)
 {
-    pthread_mutex_unlock(&session->lock);
+    um_lock_give(&session->lock);
 }
 
 #endif

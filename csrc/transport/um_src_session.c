@@ -1,7 +1,6 @@
 /* Batching, fragmentation, explicit batches and the TSNI schedule of a source
  * session, whatever the transport below. Sends run in the caller's thread under
  * the session lock; timers and the session's command run on the loop. */
-#define _GNU_SOURCE
 #include "transport/um_src_batch.h"
 
 #include <limits.h>
@@ -14,7 +13,10 @@
 #define UM_HEADER_RESERVE 326u /* fixed worst case subtracted without dynamic_fragmentation_reduction */
 #define UM_INTERVAL_MIN_NS (3 * UM_NS_PER_MS)
 #define UM_ADAPTIVE_IDLE_NS UM_NS_PER_MS
-#define UM_TIMER_SLACK_NS 100000u /* fire rather than re-arm for less than this */
+#define UM_TIMER_SLACK_NS 100000u  /* fire rather than re-arm for less than this */
+#define UM_COALESCE_NS 20000u      /* a full batch joins the next one when the last went out less than this ago */
+#define UM_COALESCE_MIN_LENGTH 64u /* implicit_batching_minimum_length below this asks for no batching at all */
+#define UM_DRAIN_NS UM_NS_PER_MS
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -84,20 +86,42 @@ static void request_timer(struct um_src_session *session)
     }
 }
 
-void um_src_session_flush(struct um_src_session *session)
+static void flush_at_time(struct um_src_session *session, uint64_t now_ns)
 {
     struct um_datagram *datagram = session->batch;
-    if (datagram == NULL || datagram->len == 0) {
-        return;
-    }
     datagram->continues = session->open_messages > 0;
     session->batch = NULL;
     session->batch_user_bytes = 0;
-    if (session->adaptive) {
-        session->last_transmit_ns = um_clock_ns();
-    }
+    session->flush_at = session->minimum_length;
+    session->last_transmit_ns = now_ns;
     session->ops->transmit(session, datagram);
     session->batch = um_datagram_get(session);
+}
+
+/* No clock is read: the start of the batch is near enough for a message that is flushed at once. */
+void um_src_session_flush(struct um_src_session *session)
+{
+    if (session->batch != NULL && session->batch->len > 0) {
+        flush_at_time(session, session->batch_start_ns);
+    }
+}
+
+/* The batch is full. Under load, when the last one has only just gone out, it goes on growing: one system call then
+ * carries many batches. Whatever is kept back leaves with a later send or with the drain timer. */
+static __attribute__((noinline)) void batch_full(struct um_src_session *session)
+{
+    uint64_t now = um_clock_ns();
+    if (session->batch->len >= session->coalesce_max || session->minimum_length < UM_COALESCE_MIN_LENGTH ||
+        now - session->last_transmit_ns >= UM_COALESCE_NS) {
+        flush_at_time(session, now);
+        return;
+    }
+    session->flush_at = session->batch_user_bytes + session->minimum_length;
+    session->held_since_tick = true;
+    if (!session->drain_wanted) {
+        session->drain_wanted = true;
+        um_loop_post(session->env->loop, &session->command);
+    }
 }
 
 /* Room for one LBMC message in the batch; what does not fit behind the present contents goes out first. */
@@ -130,8 +154,10 @@ static bool adaptive_flush(const struct um_src_session *session, bool was_empty)
 static void batch_added(struct um_src_session *session, size_t user_len, bool was_empty, bool flush)
 {
     session->batch_user_bytes += user_len;
-    if (flush || session->batch_user_bytes >= session->minimum_length || adaptive_flush(session, was_empty)) {
+    if (flush || adaptive_flush(session, was_empty)) {
         um_src_session_flush(session);
+    } else if (session->batch_user_bytes >= session->flush_at) {
+        batch_full(session);
     } else if (was_empty) {
         request_timer(session);
     }
@@ -215,24 +241,24 @@ static void wait_for_change(struct um_src_session *session, struct um_src_stream
     session->waiters++;
     stream->waiters++;
     if (session->polling) {
-        pthread_cond_wait(&session->changed, &session->lock);
+        um_condition_wait(&session->changed, &session->lock);
     } else {
         session->polling = true;
         session->ops->wait(session);
         session->polling = false;
-        pthread_cond_broadcast(&session->changed); /* another waiting thread takes over the polling */
+        um_condition_signal_all(&session->changed); /* another waiting thread takes over the polling */
     }
     stream->waiters--;
     session->waiters--;
     if (stream->special & UM_STREAM_CLOSING) {
-        pthread_cond_broadcast(&session->changed);
+        um_condition_signal_all(&session->changed);
     }
 }
 
 static void wake_waiters(struct um_src_session *session)
 {
     if (session->waiters > 0) {
-        pthread_cond_broadcast(&session->changed);
+        um_condition_signal_all(&session->changed);
         if (session->polling) {
             session->ops->interrupt(session);
         }
@@ -553,8 +579,10 @@ int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, siz
     batch->len += (uint32_t)total;
     stream->last_data_ns = session->batch_start_ns;
     session->batch_user_bytes += len;
-    if (session->batch_user_bytes >= session->minimum_length || (flags & LBM_MSG_FLUSH)) {
+    if (flags & LBM_MSG_FLUSH) {
         um_src_session_flush(session);
+    } else if (session->batch_user_bytes >= session->flush_at) {
+        batch_full(session);
     } else if (unlikely(was_empty)) {
         batch_added(session, 0, true, false);
     }
@@ -676,6 +704,22 @@ static void on_interval_timer(struct um_timer *timer, uint64_t now_ns)
     um_src_session_unlock(session);
 }
 
+/* While sends go on the timer follows them, so that keeping a batch back costs no post. */
+static void on_drain_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_src_session *session = UM_CONTAINER_OF(timer, struct um_src_session, drain_timer);
+    um_src_session_lock(session);
+    if (session->batch_user_bytes >= session->minimum_length) {
+        um_src_session_flush(session);
+    }
+    session->drain_wanted = session->held_since_tick;
+    session->held_since_tick = false;
+    if (session->drain_wanted) {
+        um_timer_arm(um_loop_wheel(session->env->loop), timer, now_ns + UM_DRAIN_NS);
+    }
+    um_src_session_unlock(session);
+}
+
 static void report_wakeups(struct um_src_session *session)
 {
     struct um_list *it, *tmp;
@@ -738,6 +782,10 @@ static void on_command(struct um_command *command)
         uint64_t age = started ? um_clock_ns() - session->batch_start_ns : 0;
         arm_interval(session, um_loop_now(session->env->loop), age);
     }
+    if (session->drain_wanted && !um_timer_armed(&session->drain_timer)) {
+        um_timer_arm(um_loop_wheel(session->env->loop), &session->drain_timer,
+                     um_loop_now(session->env->loop) + UM_DRAIN_NS);
+    }
     um_src_session_unlock(session);
     if (wakeups) {
         report_wakeups(session);
@@ -765,13 +813,9 @@ int um_src_session_init(struct um_src_session *session, struct um_transport_env 
     if (session->batch == NULL) {
         return um_error_nomem("source session: batch buffer", datagram_max);
     }
-    pthread_mutexattr_t attr;
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(&session->lock, &attr);
-    pthread_mutexattr_destroy(&attr);
-    pthread_cond_init(&session->changed, NULL);
     session->minimum_length = opts->implicit_batching_minimum_length;
+    session->flush_at = session->minimum_length;
+    session->coalesce_max = um_loop_embedded(env->loop) ? datagram_max : 0;
     session->adaptive = opts->implicit_batching_type == LBM_SRC_TOPIC_ATTR_IMPLICIT_BATCH_TYPE_ADAPTIVE;
     session->interval_ns = opts->implicit_batching_interval * UM_NS_PER_MS;
     if (session->interval_ns < UM_INTERVAL_MIN_NS) {
@@ -780,6 +824,7 @@ int um_src_session_init(struct um_src_session *session, struct um_transport_env 
     um_list_init(&session->streams);
     um_command_init(&session->command, on_command);
     um_timer_init(&session->interval_timer, on_interval_timer);
+    um_timer_init(&session->drain_timer, on_drain_timer);
     um_timer_init(&session->tsni_flush_timer, on_tsni_flush_timer);
     return 0;
 }
@@ -788,6 +833,7 @@ void um_src_session_fini(struct um_src_session *session)
 {
     um_loop_unpost(session->env->loop, &session->command);
     um_timer_cancel(um_loop_wheel(session->env->loop), &session->interval_timer);
+    um_timer_cancel(um_loop_wheel(session->env->loop), &session->drain_timer);
     um_timer_cancel(um_loop_wheel(session->env->loop), &session->tsni_flush_timer);
     um_src_session_lock(session); /* a woken sender may still be on its way out of the lock */
     um_free(session->batch);
@@ -797,8 +843,6 @@ void um_src_session_fini(struct um_src_session *session)
         um_free(datagram);
     }
     um_src_session_unlock(session);
-    pthread_cond_destroy(&session->changed);
-    pthread_mutex_destroy(&session->lock);
 }
 
 void um_src_session_add(struct um_src_session *session, struct um_src_stream *stream)
@@ -850,7 +894,7 @@ void um_src_stream_detach(struct um_src_stream *stream)
     stream->special |= UM_STREAM_CLOSING;
     wake_waiters(session);
     while (stream->waiters > 0) {
-        pthread_cond_wait(&session->changed, &session->lock);
+        um_condition_wait(&session->changed, &session->lock);
     }
     release_held(session, stream);
     um_src_session_flush(session);
@@ -896,6 +940,7 @@ void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_
     um_src_session_lock(session);
     session->interval_ns = interval_ns < UM_INTERVAL_MIN_NS ? UM_INTERVAL_MIN_NS : interval_ns;
     session->minimum_length = minimum_length;
+    session->flush_at = minimum_length;
     session->adaptive = adaptive;
     if (session->timer_wanted) {
         um_loop_post(session->env->loop, &session->command); /* arms anew with the new interval */

@@ -8,7 +8,6 @@
 #ifndef UM_TRANSPORT_SRC_SESSION_H
 #define UM_TRANSPORT_SRC_SESSION_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

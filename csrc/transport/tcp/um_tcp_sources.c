@@ -77,6 +77,11 @@ static void take_options(struct um_tcp_session *session, const struct um_source_
     session->behavior = opts->transport_tcp_multiple_receiver_behavior;
     session->ssf = (enum um_tcp_ssf)opts->transport_source_side_filtering_behavior;
     session->limit = opts->transport_session_maximum_buffer > 0 ? opts->transport_session_maximum_buffer : 1;
+    size_t coalesce =
+        session->behavior == LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_NORMAL ? session->limit : session->limit / 4;
+    if (session->base.coalesce_max > coalesce) {
+        session->base.coalesce_max = coalesce; /* what is dropped for a slow client should not become coarse */
+    }
     session->sndbuf = opts->transport_tcp_sender_socket_buffer;
     session->nodelay = opts->transport_tcp_nodelay != 0;
     session->random_order = opts->transport_tcp_multiple_receiver_send_order != 0;
