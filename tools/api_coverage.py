@@ -56,7 +56,8 @@ def definitions(source, include):
     for chunk in re.split(r";|\{\}", "".join(outside).replace("{}", "\0{}"))[:-1]:
         if not chunk.endswith("\0") or re.search(r"\bstatic\b", chunk):
             continue
-        match = re.match(r"[^(]*?(\w+)\s*\(", chunk)
+        plain = re.sub(r"\((\w+)\)\s*\(", r" \1(", chunk, count=1)  # int (name)(int) hides a macro of that name
+        match = re.match(r"[^(]*?(\w+)\s*\(", plain)
         if match and NAME.fullmatch(match.group(1)):
             found.add(match.group(1))
     return found
