@@ -21,7 +21,7 @@ struct um_tr_pattern; /* interest in one pattern */
 /* A source as found in the receiver-side cache; valid during the callback. */
 struct um_tr_source {
     const char *topic;
-    lbm_transport_source_info_t info; /* type, ip, port, session id, transport_idx = topic index; 0.0.0.0 already replaced */
+    lbm_transport_source_info_t info; /* type, ip, port, session id, topic_idx; 0.0.0.0 already replaced */
     uint8_t otid[32];
     bool has_otid;
     uint8_t ctxinst[8];
@@ -40,7 +40,8 @@ struct um_resolver_events {
     void (*on_source_gone)(void *topic_user, const struct um_tr_source *source);
     /* resolution_no_source_notification_threshold reached, once per unresolved period. */
     void (*on_no_source)(void *topic_user);
-    /* A topic of the cache matches a pattern for the first time: create the internal receiver (subscribe from inside). */
+    /* A topic of the cache matches a pattern for the first time: create the internal receiver (subscribe from inside).
+     */
     void (*on_pattern_match)(void *pattern_user, const char *topic);
     /* Every newly discovered source of any topic (resolver_source_notification_function). */
     void (*on_any_source)(void *user, const struct um_tr_source *source);
@@ -61,9 +62,11 @@ struct um_tr_advert_spec {
 };
 struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const struct um_tr_advert_spec *spec,
                                            const struct um_source_options *opts);
-void um_resolver_withdraw(struct um_resolver *resolver, struct um_tr_advert *advert); /* final advertisements if configured */
+void um_resolver_withdraw(struct um_resolver *resolver,
+                          struct um_tr_advert *advert); /* final advertisements if configured */
 
-/* Starts the query phases; on_source is called from inside for every source already known. `internal`: receiver of a wildcard. */
+/* Starts the query phases; on_source is called from inside for every source already known. `internal`: receiver of a
+ * wildcard. */
 struct um_tr_topic *um_resolver_subscribe(struct um_resolver *resolver, const char *topic,
                                           const struct um_receiver_options *opts, bool internal, void *topic_user);
 void um_resolver_unsubscribe(struct um_resolver *resolver, struct um_tr_topic *topic);
@@ -86,6 +89,11 @@ void um_resolver_pattern_forget(struct um_tr_pattern *pattern, const char *topic
 
 /* lbm_context_topic_resolution_request. */
 int um_resolver_request(struct um_resolver *resolver, uint16_t flags, uint32_t interval_ms, uint32_t duration_sec);
+
+/* Answers context information queries for this name (NULL or empty: none) with the request address (ip in network
+ * order, 0: not bound; port in host order). 0 / -1 out of memory. */
+int um_resolver_set_context_info(struct um_resolver *resolver, const char *name, uint32_t request_ip,
+                                 uint16_t request_port);
 
 /* Fills the tr_* fields. */
 void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out);

@@ -1,0 +1,311 @@
+/* The resolver of a context: options into engine configuration, the engine on
+ * the loop's timer, datagrams through the multicast or the unicast agent.
+ * Everything runs on the context's loop. */
+#include "resolver/um_resolver.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/um_error.h"
+#include "base/um_log.h"
+#include "base/um_mem.h"
+#include "net/um_iface.h"
+#include "resolver/um_tr_agent.h"
+
+struct um_resolver {
+    struct um_loop *loop;
+    struct um_tr_engine *engine;
+    struct um_timer timer;
+    struct um_tr_inbox *inbox;
+    struct um_tr_multicast *multicast; /* at most one of the two */
+    struct um_tr_lbmrd *lbmrd;
+    bool udp; /* false: resolver_disable_udp_topic_resolution */
+    lbm_str_hash_func_t hash;
+    lbm_str_hash_func_ex_t hash_ex;
+};
+
+static uint64_t ms(unsigned long value)
+{
+    return value * UM_NS_PER_MS;
+}
+
+/* 0 stays 0 (disabled); anything else is at least one tick. */
+static uint64_t interval(unsigned long value_ms, uint64_t tick_ns)
+{
+    return value_ms == 0 ? 0 : (ms(value_ms) > tick_ns ? ms(value_ms) : tick_ns);
+}
+
+/* ---- engine operations ---- */
+
+static enum um_tr_sent send_datagram(void *io, const uint8_t *data, size_t len)
+{
+    struct um_resolver *resolver = io;
+    if (resolver->lbmrd != NULL) {
+        return um_tr_lbmrd_send(resolver->lbmrd, data, len);
+    }
+    return resolver->multicast != NULL ? um_tr_multicast_send(resolver->multicast, data, len) : UM_TR_DISCARDED;
+}
+
+static void set_timer(void *io, uint64_t due_ns)
+{
+    struct um_resolver *resolver = io;
+    if (due_ns == UM_NEVER || !resolver->udp) {
+        um_timer_cancel(um_loop_wheel(resolver->loop), &resolver->timer);
+    } else if (!um_timer_armed(&resolver->timer) || resolver->timer.due_ns != due_ns) {
+        um_timer_arm(um_loop_wheel(resolver->loop), &resolver->timer, due_ns);
+    }
+}
+
+static void on_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    um_tr_engine_on_timer(UM_CONTAINER_OF(timer, struct um_resolver, timer)->engine, now_ns);
+}
+
+/* ---- creation ---- */
+
+static uint32_t hash_topic(const char *name, size_t len, void *user)
+{
+    struct um_resolver *resolver = user;
+    char text[256];
+    if (resolver->hash_ex.hashfunc != NULL) {
+        return (uint32_t)resolver->hash_ex.hashfunc(name, len, resolver->hash_ex.clientd);
+    }
+    snprintf(text, sizeof text, "%.*s", (int)len, name);
+    return (uint32_t)resolver->hash.hashfunc(text);
+}
+
+static size_t datagram_max(unsigned own, unsigned common)
+{
+    return own != 0 ? own : common;
+}
+
+static void fill_rates(const struct um_context_options *opts, struct um_tr_rate rates[UM_TR_LANE_COUNT])
+{
+    rates[UM_TR_LANE_INITIAL_ADVERT] =
+        (struct um_tr_rate){opts->resolver_initial_advertisement_bps, opts->resolver_initial_advertisements_per_second};
+    rates[UM_TR_LANE_SUSTAIN_ADVERT] =
+        (struct um_tr_rate){opts->resolver_sustain_advertisement_bps, opts->resolver_sustain_advertisements_per_second};
+    rates[UM_TR_LANE_INITIAL_QUERY] =
+        (struct um_tr_rate){opts->resolver_initial_query_bps, opts->resolver_initial_queries_per_second};
+    rates[UM_TR_LANE_SUSTAIN_QUERY] =
+        (struct um_tr_rate){opts->resolver_sustain_query_bps, opts->resolver_sustain_queries_per_second};
+    rates[UM_TR_LANE_WILDCARD_QUERY] =
+        (struct um_tr_rate){opts->resolver_wildcard_query_bps, opts->resolver_wildcard_queries_per_second};
+}
+
+static void fill_config(struct um_resolver *resolver, const struct um_context_options *opts, const uint8_t ctxinst[8],
+                        struct um_tr_config *out)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(out->ctxinst, ctxinst, sizeof out->ctxinst);
+    out->cache = opts->resolver_cache != 0;
+    out->extended_options = opts->disable_extended_topic_resolution_message_options == 0;
+    out->queries_possible = resolver->udp;
+    out->tls = opts->use_tls != 0;
+    out->compression = opts->compression != 0;
+    out->source_datagram_max = datagram_max(opts->resolver_source_datagram_max_size, opts->resolver_datagram_max_size);
+    out->receiver_datagram_max =
+        datagram_max(opts->resolver_receiver_datagram_max_size, opts->resolver_datagram_max_size);
+    out->domain_timeout = opts->resolver_domain_id_active_propagation_timeout;
+    fill_rates(opts, out->rates);
+    resolver->hash = opts->resolver_string_hash_function;
+    resolver->hash_ex = opts->resolver_string_hash_function_ex;
+    if (resolver->hash.hashfunc != NULL || resolver->hash_ex.hashfunc != NULL) {
+        out->hash = hash_topic;
+        out->hash_user = resolver;
+    }
+}
+
+static int open_agents(struct um_resolver *resolver, const struct um_context_options *opts)
+{
+    if (!resolver->udp) {
+        if (opts->resolver_service.count == 0) {
+            um_log(UM_LOG_WARNING, "Resolver-8",
+                   "resolver_disable_udp_topic_resolution 1 without resolver_service: nothing will be resolved");
+        }
+        return 0;
+    }
+    resolver->inbox = um_tr_inbox_create();
+    if (resolver->inbox == NULL) {
+        return -1;
+    }
+    if (um_tr_lbmrd_configured(opts)) {
+        resolver->lbmrd = um_tr_lbmrd_create(resolver->loop, opts, resolver->inbox, resolver->engine);
+        return resolver->lbmrd == NULL ? -1 : 0;
+    }
+    resolver->multicast = um_tr_multicast_create(resolver->loop, opts, resolver->inbox, resolver->engine);
+    return resolver->multicast == NULL ? -1 : 0;
+}
+
+struct um_resolver *um_resolver_create(struct um_loop *loop, const struct um_context_options *opts,
+                                       const uint8_t ctxinst[8], const struct um_resolver_events *events, void *user)
+{
+    static const struct um_tr_ops ops = {.send = send_datagram, .set_timer = set_timer};
+    struct um_tr_config config;
+    struct um_resolver *resolver = um_calloc(1, sizeof *resolver);
+    if (resolver == NULL) {
+        um_error_nomem("resolver", sizeof *resolver);
+        return NULL;
+    }
+    resolver->loop = loop;
+    resolver->udp = opts->resolver_disable_udp_topic_resolution == 0;
+    um_timer_init(&resolver->timer, on_timer);
+    fill_config(resolver, opts, ctxinst, &config);
+    resolver->engine = um_tr_engine_create(&config, &ops, resolver, events, user, um_loop_now(loop));
+    if (resolver->engine == NULL || open_agents(resolver, opts) != 0) {
+        um_resolver_destroy(resolver);
+        return NULL;
+    }
+    return resolver;
+}
+
+void um_resolver_destroy(struct um_resolver *resolver)
+{
+    if (resolver == NULL) {
+        return;
+    }
+    if (resolver->engine != NULL && resolver->udp) {
+        um_tr_engine_flush(resolver->engine, um_loop_now(resolver->loop));
+    }
+    um_timer_cancel(um_loop_wheel(resolver->loop), &resolver->timer);
+    um_tr_multicast_close(resolver->multicast);
+    um_tr_lbmrd_close(resolver->lbmrd);
+    um_tr_inbox_free(resolver->inbox);
+    um_tr_engine_destroy(resolver->engine);
+    um_free(resolver);
+}
+
+/* ---- the API of um_resolver.h ---- */
+
+static void something_to_resolve(struct um_resolver *resolver)
+{
+    if (resolver->lbmrd != NULL) {
+        um_tr_lbmrd_start(resolver->lbmrd);
+    }
+}
+
+struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const struct um_tr_advert_spec *spec,
+                                           const struct um_source_options *opts)
+{
+    struct um_tr_advert_options options = {
+        .timing = {.min_initial_ns =
+                       interval(opts->resolver_advertisement_minimum_initial_interval, UM_TR_INITIAL_ADVERT_TICK_NS),
+                   .max_initial_ns =
+                       interval(opts->resolver_advertisement_maximum_initial_interval, UM_TR_INITIAL_ADVERT_TICK_NS),
+                   .initial_duration_ns = ms(opts->resolver_advertisement_minimum_initial_duration),
+                   .sustain_ns = interval(opts->resolver_advertisement_sustain_interval, UM_TR_SUSTAIN_TICK_NS),
+                   .sustain_duration_ns = opts->resolver_advertisement_minimum_sustain_duration * UM_NS_PER_SEC,
+                   .first_at_once = opts->resolver_send_initial_advertisement != 0},
+        .immediate_response = opts->resolver_advertisement_send_immediate_response != 0,
+        .final_advertisements = opts->resolver_send_final_advertisements != 0,
+    };
+    struct um_tr_advert *advert = um_tr_engine_advertise(resolver->engine, um_loop_now(resolver->loop), spec, &options);
+    if (advert != NULL) {
+        something_to_resolve(resolver);
+    }
+    return advert;
+}
+
+void um_resolver_withdraw(struct um_resolver *resolver, struct um_tr_advert *advert)
+{
+    um_tr_engine_withdraw(resolver->engine, um_loop_now(resolver->loop), advert);
+}
+
+struct um_tr_topic *um_resolver_subscribe(struct um_resolver *resolver, const char *topic,
+                                          const struct um_receiver_options *opts, bool internal, void *topic_user)
+{
+    struct um_tr_query_options options = {
+        .timing = {.min_initial_ns =
+                       interval(opts->resolver_query_minimum_initial_interval, UM_TR_INITIAL_QUERY_TICK_NS),
+                   .max_initial_ns =
+                       interval(opts->resolver_query_maximum_initial_interval, UM_TR_INITIAL_QUERY_TICK_NS),
+                   .initial_duration_ns = ms(opts->resolver_query_minimum_initial_duration),
+                   .sustain_ns = interval(opts->resolver_query_sustain_interval, UM_TR_SUSTAIN_TICK_NS),
+                   .sustain_duration_ns = opts->resolver_query_minimum_sustain_duration * UM_NS_PER_SEC},
+        .sources_threshold = opts->resolution_number_of_sources_query_threshold,
+        .no_source_threshold = opts->resolution_no_source_notification_threshold,
+    };
+    options.timing.first_at_once = options.timing.min_initial_ns != 0 && options.timing.max_initial_ns != 0;
+    something_to_resolve(resolver);
+    return um_tr_engine_subscribe(resolver->engine, um_loop_now(resolver->loop), topic, &options, internal, topic_user);
+}
+
+void um_resolver_unsubscribe(struct um_resolver *resolver, struct um_tr_topic *topic)
+{
+    um_tr_engine_unsubscribe(resolver->engine, um_loop_now(resolver->loop), topic);
+}
+
+void um_resolver_topic_set_thresholds(struct um_tr_topic *topic, uint64_t sources_query_threshold,
+                                      uint64_t no_source_threshold)
+{
+    um_tr_topic_set_thresholds(topic, sources_query_threshold, no_source_threshold);
+}
+
+unsigned um_resolver_topic_sources(const struct um_tr_topic *topic)
+{
+    return um_tr_topic_sources(topic);
+}
+
+void um_resolver_source_ended(struct um_resolver *resolver, const char *topic, const lbm_transport_source_info_t *info)
+{
+    um_tr_engine_source_ended(resolver->engine, um_loop_now(resolver->loop), topic, info);
+}
+
+struct um_tr_pattern *um_resolver_subscribe_pattern(struct um_resolver *resolver, const char *pattern, int pattern_type,
+                                                    const struct um_wildcard_receiver_options *opts,
+                                                    bool (*match)(void *pattern_user, const char *topic),
+                                                    void *pattern_user)
+{
+    struct um_tr_timing timing = {
+        .min_initial_ns = interval(opts->resolver_query_minimum_interval, UM_TR_WILDCARD_TICK_NS),
+        .max_initial_ns = interval(opts->resolver_query_maximum_interval, UM_TR_WILDCARD_TICK_NS),
+        .initial_duration_ns = opts->resolver_query_minimum_duration * UM_NS_PER_SEC,
+    };
+    timing.first_at_once = timing.min_initial_ns != 0 && timing.max_initial_ns != 0;
+    something_to_resolve(resolver);
+    return um_tr_engine_subscribe_pattern(resolver->engine, um_loop_now(resolver->loop), pattern, pattern_type, &timing,
+                                          match, pattern_user);
+}
+
+void um_resolver_unsubscribe_pattern(struct um_resolver *resolver, struct um_tr_pattern *pattern)
+{
+    um_tr_engine_unsubscribe_pattern(resolver->engine, um_loop_now(resolver->loop), pattern);
+}
+
+void um_resolver_pattern_forget(struct um_tr_pattern *pattern, const char *topic)
+{
+    um_tr_pattern_forget(pattern, topic);
+}
+
+int um_resolver_request(struct um_resolver *resolver, uint16_t flags, uint32_t interval_ms, uint32_t duration_sec)
+{
+    return um_tr_engine_request(resolver->engine, um_loop_now(resolver->loop), flags, interval_ms, duration_sec);
+}
+
+int um_resolver_set_context_info(struct um_resolver *resolver, const char *name, uint32_t request_ip,
+                                 uint16_t request_port)
+{
+    return um_tr_engine_set_context_info(resolver->engine, name, request_ip, request_port);
+}
+
+void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out)
+{
+    struct um_tr_stats stats;
+    um_tr_engine_get_stats(resolver->engine, &stats);
+    out->tr_dgrams_sent = stats.datagrams_sent;
+    out->tr_bytes_sent = stats.bytes_sent;
+    out->tr_dgrams_rcved = stats.datagrams_received;
+    out->tr_bytes_rcved = stats.bytes_received;
+    out->tr_dgrams_dropped_ver = stats.dropped_version;
+    out->tr_dgrams_dropped_type = stats.dropped_type;
+    out->tr_dgrams_dropped_malformed = stats.dropped_malformed;
+    out->tr_dgrams_send_failed = stats.send_failed;
+    out->tr_src_topics = stats.source_topics;
+    out->tr_rcv_topics = stats.receiver_topics;
+    out->tr_rcv_unresolved_topics = stats.unresolved_topics;
+}
+
+void um_resolver_stats_reset(struct um_resolver *resolver)
+{
+    um_tr_engine_reset_stats(resolver->engine);
+}
