@@ -1,0 +1,633 @@
+/* Receivers end to end: a source and receivers in contexts of one process, over
+ * TCP and multicast resolution on a private loopback network. */
+#include "um_test_rcv.h"
+
+/* ---- the ordinary life of a receiver ---- */
+
+TEST(receiver_sees_bos_messages_in_order_and_eos)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "life");
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "life", &r);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    net_send(src, "a");
+    net_send(src, "b");
+    net_send(src, "c");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 3));
+    MUST(lbm_src_delete(src));
+    CHECK(recorder_wait(&r, LBM_MSG_EOS, 1));
+    CHECK_STR(r.text, "BOS 0=a 1=b 2=c EOS ");
+    CHECK_STR(r.topic, "life");
+    CHECK_EQ(strncmp(r.source, "TCP:127.0.0.1:", 14), 0);
+    CHECK(strchr(r.source, '[') != NULL);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(source_string_has_no_topic_index_when_the_option_says_so)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "source_includes_topic_index", "0"));
+    lbm_context_t *ctx = net_context_with(attr);
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "noindex");
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "noindex", &r);
+    CHECK(recorder_wait(&r, LBM_MSG_BOS, 1));
+    CHECK(strchr(r.source, '[') == NULL);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(a_new_source_is_joined_after_eos)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context(), *other = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "again", &r);
+    for (int round = 1; round <= 2; round++) {
+        lbm_src_t *src = net_source(other, "again");
+        CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+        net_send(src, "x");
+        CHECK(recorder_wait(&r, LBM_MSG_DATA, round));
+        MUST(lbm_src_delete(src));
+        CHECK(recorder_wait(&r, LBM_MSG_EOS, round));
+    }
+    CHECK_STR(r.text, "BOS 0=x EOS BOS 0=x EOS ");
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(other));
+    MUST(lbm_context_delete(ctx));
+}
+
+static char order_seen[64];
+
+static int order_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    (void)rcv;
+    if (msg->type == LBM_MSG_DATA) {
+        strcat(order_seen, clientd);
+    }
+    return 0;
+}
+
+TEST(receivers_of_one_topic_are_called_in_the_order_of_creation)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "order");
+    lbm_rcv_t *first = net_receiver(ctx, "order", NULL, order_cb, "1", NULL);
+    lbm_rcv_t *second = net_receiver(ctx, "order", NULL, order_cb, "2", NULL);
+    lbm_rcv_t *last = net_recording_receiver(ctx, "order", &r);
+    CHECK_EQ(um_rcv_wait_ready(last, 1, HANG_SECONDS * 1000), 0);
+    order_seen[0] = '\0';
+    net_send(src, "a");
+    net_send(src, "b");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 2));
+    CHECK_STR(order_seen, "1212");
+    MUST(lbm_rcv_delete(first));
+    net_send(src, "c");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 3));
+    CHECK_STR(order_seen, "12122");
+    MUST(lbm_rcv_delete(second));
+    MUST(lbm_rcv_delete(last));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(receiver_created_on_an_active_session_gets_bos_without_traffic)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder first = RECORDER_INIT, second = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "late");
+    lbm_rcv_t *a = net_recording_receiver(ctx, "late", &first);
+    CHECK(recorder_wait(&first, LBM_MSG_BOS, 1));
+    lbm_rcv_t *b = net_recording_receiver(ctx, "late", &second);
+    CHECK(recorder_wait(&second, LBM_MSG_BOS, 1));
+    CHECK_EQ(um_rcv_ready(b), 1);
+    net_send(src, "x");
+    CHECK(recorder_wait(&second, LBM_MSG_DATA, 1));
+    CHECK_STR(second.text, "BOS 0=x ");
+    CHECK_EQ(recorder_count(&first, LBM_MSG_BOS), 1);
+    MUST(lbm_rcv_delete(a));
+    MUST(lbm_rcv_delete(b));
+    CHECK_EQ(recorder_count(&first, LBM_MSG_EOS), 0); /* deleting a receiver gives no EOS */
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(waiting_for_readiness_times_out_without_a_source)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "nobody", &r);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, 20), -1);
+    CHECK_EQ(lbm_errnum(), LBM_ETIMEDOUT);
+    CHECK_EQ(um_rcv_ready(rcv), 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(ctx));
+}
+
+/* ---- messages ---- */
+
+static lbm_msg_t *kept;
+
+static int keep_first_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    if (msg->type == LBM_MSG_DATA && kept == NULL) {
+        MUST(lbm_msg_retain(msg));
+        kept = msg;
+    }
+    return recorder_cb(rcv, msg, clientd);
+}
+
+TEST(retained_message_outlives_later_messages_and_its_context)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "kept");
+    kept = NULL;
+    lbm_rcv_t *rcv = net_receiver(ctx, "kept", NULL, keep_first_cb, &r, NULL);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    net_send(src, "precious");
+    for (int i = 0; i < 1000; i++) {
+        MUST(lbm_src_send(src, "next", 4, LBM_SRC_BLOCK));
+    }
+    MUST(lbm_src_flush(src));
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1001));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    CHECK_EQ(kept->len, 8);
+    CHECK_EQ(memcmp(kept->data, "precious", 8), 0);
+    CHECK_EQ(kept->sequence_number, 0);
+    CHECK_STR(kept->topic_name, "kept");
+    CHECK_EQ(lbm_msg_delete(kept), 0);
+}
+
+static lbm_msg_fragment_info_t frag_info;
+static int frag_rc, frag_is;
+static bool payload_ok;
+
+static int big_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    if (msg->type == LBM_MSG_DATA) {
+        frag_rc = lbm_msg_retrieve_fragment_info(msg, &frag_info);
+        frag_is = lbm_msg_is_fragment(msg);
+        size_t offset = frag_is ? frag_info.offset : 0;
+        for (size_t i = 0; i < msg->len; i++) {
+            payload_ok = payload_ok && (unsigned char)msg->data[i] == (unsigned char)((offset + i) * 13 >> 3);
+        }
+    }
+    return recorder_cb(rcv, msg, clientd);
+}
+
+static void send_big(lbm_src_t *src, size_t len)
+{
+    unsigned char *data = malloc(len);
+    for (size_t i = 0; i < len; i++) {
+        data[i] = (unsigned char)(i * 13 >> 3);
+    }
+    MUST(lbm_src_send(src, (char *)data, len, LBM_MSG_FLUSH | LBM_SRC_BLOCK));
+    free(data);
+}
+
+TEST(fragmented_message_arrives_whole_with_information_on_its_last_fragment)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "big");
+    lbm_rcv_t *rcv = net_receiver(ctx, "big", NULL, big_cb, &r, NULL);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    payload_ok = true;
+    send_big(src, 1000000);
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    CHECK(payload_ok);
+    CHECK_EQ(r.bytes, 1000000);
+    CHECK_EQ(frag_rc, 0);
+    CHECK_EQ(frag_is, 0);
+    CHECK_EQ(frag_info.start_sequence_number, 0);
+    CHECK_EQ(frag_info.total_message_length, 1000000);
+    CHECK(frag_info.offset > 900000);
+    CHECK(r.sqn > 10);
+    net_send(src, "small");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 2));
+    CHECK_EQ(frag_rc, -1);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(ordered_delivery_0_delivers_the_fragments)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_topic_attr_t *attr;
+    MUST(lbm_rcv_topic_attr_create(&attr));
+    MUST(lbm_rcv_topic_attr_str_setopt(attr, "ordered_delivery", "0"));
+    lbm_src_t *src = net_source(ctx, "pieces");
+    lbm_rcv_t *rcv = net_receiver(ctx, "pieces", attr, big_cb, &r, NULL);
+    lbm_rcv_topic_attr_delete(attr);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    payload_ok = true;
+    send_big(src, 150000);
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 3));
+    CHECK(payload_ok);
+    CHECK_EQ(r.bytes, 150000);
+    CHECK_EQ(frag_is, 1);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+/* ---- notification options ---- */
+
+static int created, deleted;
+static char created_source[128];
+static int clientd_value;
+
+static void *on_created(const char *source, void *clientd)
+{
+    (void)clientd;
+    created++;
+    snprintf(created_source, sizeof created_source, "%s", source);
+    return &clientd_value;
+}
+
+static int on_deleted(const char *source, void *clientd, void *source_clientd)
+{
+    (void)clientd;
+    deleted += source_clientd == &clientd_value && strcmp(source, created_source) == 0;
+    return 0;
+}
+
+TEST(source_notifications_are_balanced_and_set_source_clientd)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_topic_attr_t *attr;
+    lbm_rcv_src_notification_func_t func = {on_created, on_deleted, NULL};
+    MUST(lbm_rcv_topic_attr_create(&attr));
+    MUST(lbm_rcv_topic_attr_setopt(attr, "source_notification_function", &func, sizeof func));
+    created = deleted = 0;
+    lbm_src_t *src = net_source(ctx, "noted");
+    lbm_rcv_t *rcv = net_receiver(ctx, "noted", attr, recorder_cb, &r, NULL);
+    lbm_rcv_topic_attr_delete(attr);
+    CHECK(recorder_wait(&r, LBM_MSG_BOS, 1));
+    CHECK_EQ(created, 1);
+    CHECK_STR(created_source, r.source);
+    CHECK(r.source_clientd == &clientd_value);
+    int other;
+    CHECK_EQ(lbm_rcv_msg_source_clientd(rcv, "TCP:1.2.3.4:5:6", &other), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_EQ(lbm_rcv_msg_source_clientd(rcv, r.source, &other), 0);
+    net_send(src, "x");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    CHECK(r.source_clientd == &other);
+    CHECK_EQ(lbm_rcv_msg_source_clientd(rcv, r.source, &clientd_value), 0);
+    MUST(lbm_rcv_delete(rcv));
+    CHECK_EQ(deleted, 1);
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+static int costs_asked;
+
+static lbm_uint32_t reject_all(const char *topic, const lbm_transport_source_info_t *transport, lbm_uint32_t hops,
+                               lbm_uint32_t cost, void *clientd)
+{
+    (void)topic, (void)transport, (void)hops, (void)cost, (void)clientd;
+    __atomic_fetch_add(&costs_asked, 1, __ATOMIC_RELAXED);
+    return LBM_SRC_COST_FUNCTION_REJECT;
+}
+
+TEST(source_rejected_by_the_cost_function_is_not_joined)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    lbm_src_cost_func_t func = {reject_all, NULL};
+    MUST(lbm_context_attr_setopt(attr, "source_cost_evaluation_function", &func, sizeof func));
+    lbm_context_t *ctx = net_context_with(attr);
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "dear");
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "dear", &r);
+    for (int i = 0; i < 1000 && __atomic_load_n(&costs_asked, __ATOMIC_RELAXED) == 0; i++) {
+        nanosleep(&(struct timespec){0, 10000000}, NULL);
+    }
+    CHECK(__atomic_load_n(&costs_asked, __ATOMIC_RELAXED) > 0);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, 100), -1);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(no_source_notification_comes_once_when_queries_stay_unanswered)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_topic_attr_t *attr;
+    MUST(lbm_rcv_topic_attr_create(&attr));
+    MUST(lbm_rcv_topic_attr_str_setopt(attr, "resolution_no_source_notification_threshold", "3"));
+    lbm_rcv_t *rcv = net_receiver(ctx, "lonely", attr, recorder_cb, &r, NULL);
+    lbm_rcv_topic_attr_delete(attr);
+    CHECK(recorder_wait(&r, LBM_MSG_NO_SOURCE_NOTIFICATION, 1));
+    CHECK_STR(r.source, "");
+    CHECK_STR(r.topic, "lonely");
+    nanosleep(&(struct timespec){0, 500000000}, NULL);
+    CHECK_EQ(recorder_count(&r, LBM_MSG_NO_SOURCE_NOTIFICATION), 1);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(ctx));
+}
+
+/* ---- refusals ---- */
+
+static int refused_errnums[4];
+
+static int forbidden_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    if (msg->type == LBM_MSG_DATA) {
+        lbm_context_t *ctx = lbm_context_from_rcv(rcv);
+        lbm_topic_t *topic;
+        lbm_wildcard_rcv_t *wrcv;
+        refused_errnums[0] = lbm_rcv_delete(rcv) == -1 ? lbm_errnum() : 0;
+        refused_errnums[1] = lbm_rcv_topic_lookup(&topic, ctx, "x", NULL) == -1 ? lbm_errnum() : 0;
+        refused_errnums[2] =
+            lbm_wildcard_rcv_create(&wrcv, ctx, "x", NULL, NULL, recorder_cb, clientd, NULL) == -1 ? lbm_errnum() : 0;
+        refused_errnums[3] = lbm_msg_delete(msg) == -1 ? lbm_errnum() : 0;
+    }
+    recorder_cb(rcv, msg, clientd);
+    return -1; /* only logged */
+}
+
+TEST(creating_and_deleting_inside_a_callback_is_refused)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "forbidden");
+    lbm_rcv_t *rcv = net_receiver(ctx, "forbidden", NULL, forbidden_cb, &r, NULL);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    net_send(src, "x");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    CHECK_EQ(refused_errnums[0], LBM_EOP);
+    CHECK_EQ(refused_errnums[1], LBM_EOP);
+    CHECK_EQ(refused_errnums[2], LBM_EOP);
+    CHECK_EQ(refused_errnums[3], LBM_EINVAL);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(wrong_arguments_are_refused_with_a_text)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context(), *other = net_context();
+    lbm_topic_t *topic, *foreign, *same;
+    lbm_rcv_t *rcv = NULL;
+    char name[300];
+    memset(name, 'n', sizeof name);
+    name[247] = '\0';
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, ctx, name, NULL), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    name[246] = '\0';
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, ctx, name, NULL), 0);
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, ctx, "", NULL), -1);
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, ctx, NULL, NULL), -1);
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, NULL, "t", NULL), -1);
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, ctx, "t", NULL), 0);
+    CHECK_EQ(lbm_rcv_topic_lookup(&same, ctx, "t", NULL), 0);
+    CHECK(same == topic);
+    CHECK_EQ(lbm_rcv_topic_lookup(&foreign, other, "t", NULL), 0);
+    CHECK_EQ(lbm_rcv_create(&rcv, ctx, foreign, recorder_cb, NULL, NULL), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_CONTAINS(lbm_errmsg(), "another context");
+    CHECK_EQ(lbm_rcv_create(&rcv, ctx, topic, NULL, NULL, NULL), -1);
+    CHECK_EQ(lbm_rcv_create(&rcv, ctx, NULL, recorder_cb, NULL, NULL), -1);
+    CHECK_EQ(lbm_rcv_delete(NULL), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK(lbm_context_from_rcv(NULL) == NULL);
+    MUST(lbm_context_delete(other));
+    MUST(lbm_context_delete(ctx));
+}
+
+/* ---- statistics and options ---- */
+
+TEST(transport_statistics_by_source_and_all)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "counted");
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "counted", &r);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    for (int i = 0; i < 10; i++) {
+        net_send(src, "x");
+    }
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 10));
+    lbm_rcv_transport_stats_t stats;
+    CHECK_EQ(lbm_rcv_retrieve_transport_stats(rcv, r.source, &stats), 0);
+    CHECK_EQ(stats.type, LBM_TRANSPORT_STAT_TCP);
+    CHECK_EQ(stats.transport.tcp.lbm_msgs_rcved, 10);
+    CHECK(strchr(stats.source, '[') == NULL);
+    CHECK_EQ(strncmp(stats.source, r.source, strlen(stats.source)), 0);
+    CHECK_EQ(lbm_rcv_retrieve_transport_stats(rcv, "TCP:9.9.9.9:1:2", &stats), -1);
+    CHECK_CONTAINS(lbm_errmsg(), "could not find the given source transport session");
+
+    lbm_rcv_transport_stats_t all[2];
+    int num = 0;
+    CHECK_EQ((lbm_rcv_retrieve_all_transport_stats)(rcv, &num, all), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_EQ(num, 1);
+    num = 2;
+    CHECK_EQ(lbm_rcv_retrieve_all_transport_stats_ex(rcv, &num, sizeof all[0], all), 0);
+    CHECK_EQ(num, 1);
+    CHECK_EQ(all[0].transport.tcp.lbm_msgs_rcved, 10);
+    num = 2;
+    CHECK_EQ(lbm_context_retrieve_rcv_transport_stats_ex(ctx, &num, sizeof all[0], all), 0);
+    CHECK_EQ(num, 1);
+    CHECK_EQ(lbm_rcv_reset_transport_stats(rcv, r.source), 0);
+    CHECK_EQ(lbm_rcv_retrieve_transport_stats(rcv, r.source, &stats), 0);
+    CHECK_EQ(stats.transport.tcp.lbm_msgs_rcved, 0);
+    CHECK_EQ(lbm_rcv_reset_all_transport_stats(rcv), 0);
+    CHECK_EQ(lbm_context_reset_rcv_transport_stats(ctx), 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(live_options_are_read_and_only_thresholds_are_set)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "options", &r);
+    lbm_ulong_t value = 5, back = 0;
+    size_t len = sizeof back;
+    CHECK_EQ(lbm_rcv_setopt(rcv, "resolution_number_of_sources_query_threshold", &value, sizeof value), 0);
+    CHECK_EQ(lbm_rcv_getopt(rcv, "resolution_number_of_sources_query_threshold", &back, &len), 0);
+    CHECK_EQ(back, 5);
+    CHECK_EQ(lbm_rcv_str_setopt(rcv, "ordered_delivery", "0"), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    char text[128];
+    len = sizeof text;
+    CHECK_EQ(lbm_rcv_str_getopt(rcv, "ordered_delivery", text, &len), 0);
+    CHECK_STR(text, "1");
+    int count = lbm_rcv_topic_attr_option_size();
+    CHECK(count > 10);
+    lbm_config_option_t *dump = calloc((size_t)count, sizeof *dump);
+    CHECK_EQ(lbm_rcv_topic_dump(rcv, &count, dump), 0);
+    CHECK_EQ(count, lbm_rcv_topic_attr_option_size());
+    free(dump);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(service_times_are_kept_when_enabled)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "receiver_callback_service_time_enabled", "1"));
+    lbm_context_t *ctx = net_context_with(attr);
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "timed");
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "timed", &r);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    pthread_mutex_lock(&r.lock); /* the callback takes at least as long as we hold this */
+    net_send(src, "x");
+    nanosleep(&(struct timespec){0, 50000000}, NULL);
+    pthread_mutex_unlock(&r.lock);
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    net_send(src, "y");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 2));
+    lbm_context_stats_t stats;
+    CHECK_EQ(lbm_context_retrieve_stats(ctx, &stats), 0);
+    CHECK(stats.rcv_cb_svc_time_max > 0);
+    CHECK(stats.rcv_cb_svc_time_max >= stats.rcv_cb_svc_time_min);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+/* ---- event queues ---- */
+
+TEST(with_an_event_queue_the_dispatching_thread_gets_everything)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    lbm_event_queue_t *evq;
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "queued");
+    lbm_rcv_t *rcv = net_receiver(ctx, "queued", NULL, recorder_cb, &r, evq);
+    CHECK(lbm_event_queue_from_rcv(rcv) == evq);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    for (int i = 0; i < 3; i++) {
+        net_send(src, "abc");
+    }
+    while (recorder_count(&r, LBM_MSG_DATA) < 3) {
+        CHECK(lbm_event_dispatch(evq, 100) > 0);
+    }
+    CHECK_STR(r.text, "BOS 0=abc 1=abc 2=abc ");
+    CHECK(pthread_equal(r.thread, pthread_self()));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_event_queue_delete(evq));
+}
+
+static int cancelled;
+
+static void on_cancelled(int dispatch_thrd, void *clientd)
+{
+    (void)dispatch_thrd, (void)clientd;
+    cancelled++;
+}
+
+TEST(events_pending_at_deletion_are_never_delivered_and_the_cancel_callback_comes_once)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    lbm_event_queue_t *evq;
+    lbm_event_queue_attr_t *attr;
+    MUST(lbm_event_queue_attr_create(&attr));
+    MUST(lbm_event_queue_attr_str_setopt(attr, "queue_cancellation_callbacks_enabled", "1"));
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, attr));
+    lbm_event_queue_attr_delete(attr);
+    struct recorder queued = RECORDER_INIT, direct = RECORDER_INIT;
+    lbm_src_t *src = net_source(ctx, "pending");
+    lbm_rcv_t *rcv = net_receiver(ctx, "pending", NULL, recorder_cb, &queued, evq);
+    lbm_rcv_t *watch = net_recording_receiver(ctx, "pending", &direct);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    for (int i = 0; i < 1000; i++) {
+        MUST(lbm_src_send(src, "x", 1, LBM_SRC_BLOCK));
+    }
+    MUST(lbm_src_flush(src));
+    CHECK(recorder_wait(&direct, LBM_MSG_DATA, 1000));
+    lbm_event_queue_cancel_cb_info_t info = {evq, on_cancelled, NULL};
+    cancelled = 0;
+    MUST(lbm_rcv_delete_ex(rcv, &info));
+    while (lbm_event_dispatch(evq, LBM_EVENT_QUEUE_POLL) > 0) {
+    }
+    CHECK_EQ(cancelled, 1);
+    CHECK_EQ(recorder_count(&queued, LBM_MSG_DATA), 0);
+    MUST(lbm_rcv_delete(watch));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_event_queue_delete(evq));
+}
+
+static int keep_all_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    (void)rcv;
+    lbm_msg_t **list = clientd;
+    if (msg->type == LBM_MSG_DATA) {
+        MUST(lbm_msg_retain(msg));
+        for (int i = 0; i < 16; i++) {
+            if (list[i] == NULL) {
+                list[i] = msg;
+                break;
+            }
+        }
+    }
+    return 0;
+}
+
+TEST(queued_messages_can_be_retained_and_deleted_after_everything_is_gone)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    lbm_event_queue_t *evq;
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
+    lbm_msg_t *list[16] = {0};
+    lbm_src_t *src = net_source(ctx, "keepq");
+    lbm_rcv_t *rcv = net_receiver(ctx, "keepq", NULL, keep_all_cb, list, evq);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    for (int i = 0; i < 16; i++) {
+        char text[8];
+        snprintf(text, sizeof text, "m%02d", i);
+        net_send(src, text);
+    }
+    while (list[15] == NULL) {
+        CHECK(lbm_event_dispatch(evq, 100) > 0);
+    }
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_event_queue_delete(evq));
+    for (int i = 0; i < 16; i++) {
+        char text[8];
+        snprintf(text, sizeof text, "m%02d", i);
+        CHECK_EQ(memcmp(list[i]->data, text, 3), 0);
+        CHECK_EQ(lbm_msg_delete(list[i]), 0);
+    }
+}
