@@ -6,7 +6,6 @@
 #include "core/um_receiver.h"
 
 #undef lbm_rcv_retrieve_all_transport_stats
-#undef lbm_context_retrieve_rcv_transport_stats
 
 /* A pointer argument that must be given; names it in the error. */
 static int check_given(const void *arg, const char *api, const char *name)
@@ -147,24 +146,4 @@ int lbm_rcv_retrieve_all_transport_stats(lbm_rcv_t *rcv, int *num, lbm_rcv_trans
 int lbm_rcv_reset_all_transport_stats(lbm_rcv_t *rcv)
 {
     return um_receiver_check(rcv, "lbm_rcv_reset_all_transport_stats") == 0 ? um_receiver_stats_reset_all(rcv) : -1;
-}
-
-int lbm_context_retrieve_rcv_transport_stats_ex(lbm_context_t *ctx, int *num, int size,
-                                                lbm_rcv_transport_stats_t *stats)
-{
-    static const char api[] = "lbm_context_retrieve_rcv_transport_stats";
-    if (um_context_check(ctx, api) != 0 || check_given(num, api, "num") != 0) {
-        return -1;
-    }
-    return um_receivers_stats(ctx, num, size, stats);
-}
-
-int lbm_context_retrieve_rcv_transport_stats(lbm_context_t *ctx, int *num, lbm_rcv_transport_stats_t *stats)
-{
-    return lbm_context_retrieve_rcv_transport_stats_ex(ctx, num, (int)sizeof *stats, stats);
-}
-
-int lbm_context_reset_rcv_transport_stats(lbm_context_t *ctx)
-{
-    return um_context_check(ctx, "lbm_context_reset_rcv_transport_stats") == 0 ? um_receivers_stats_reset(ctx) : -1;
 }
