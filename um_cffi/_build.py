@@ -44,10 +44,10 @@ typedef struct { lbm_ulong_t num_clients; lbm_ulong_t bytes_buffered; ...; } lbm
 typedef struct { lbm_ulong_t bytes_rcved; lbm_ulong_t lbm_msgs_rcved; lbm_ulong_t lbm_msgs_no_topic_rcved;
                  lbm_ulong_t lbm_reqs_rcved; ...; } lbm_rcv_transport_stats_tcp_t;
 typedef struct lbm_src_transport_stats_t_stct {
-    int type; char source[...]; union { lbm_src_transport_stats_tcp_t tcp; ...; } transport; ...;
+    int type; char source[...]; ...;
 } lbm_src_transport_stats_t;
 typedef struct lbm_rcv_transport_stats_t_stct {
-    int type; char source[...]; union { lbm_rcv_transport_stats_tcp_t tcp; ...; } transport; ...;
+    int type; char source[...]; ...;
 } lbm_rcv_transport_stats_t;
 
 #define LBM_OK ...
@@ -119,6 +119,9 @@ const char *um_version(void);
 int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
 int um_src_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms);
 
+const lbm_src_transport_stats_tcp_t *um_py_src_tcp(const lbm_src_transport_stats_t *stats);
+const lbm_rcv_transport_stats_tcp_t *um_py_rcv_tcp(const lbm_rcv_transport_stats_t *stats);
+
 extern "Python" int um_py_on_message(lbm_rcv_t *, lbm_msg_t *, void *);
 extern "Python" int um_py_on_source_event(lbm_src_t *, int, void *, void *);
 """
@@ -126,6 +129,16 @@ extern "Python" int um_py_on_source_event(lbm_src_t *, int, void *, void *);
 SOURCE = """
 #include <lbm/lbm.h>
 #include <lbm/um.h>
+
+/* Members of anonymous unions are out of cffi's reach. */
+static const lbm_src_transport_stats_tcp_t *um_py_src_tcp(const lbm_src_transport_stats_t *stats)
+{
+    return &stats->transport.tcp;
+}
+static const lbm_rcv_transport_stats_tcp_t *um_py_rcv_tcp(const lbm_rcv_transport_stats_t *stats)
+{
+    return &stats->transport.tcp;
+}
 """
 
 

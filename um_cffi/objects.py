@@ -215,7 +215,7 @@ class Source(_Closing, _CallbackErrors):
         check(lib.lbm_src_retrieve_transport_stats(self._handle(), stats))
         result: dict[str, object] = {"type": stats.type, "source": text(stats.source)}
         if stats.type == lib.LBM_TRANSPORT_STAT_TCP:
-            tcp = stats.transport.tcp
+            tcp = lib.um_py_src_tcp(stats)
             result.update(num_clients=tcp.num_clients, bytes_buffered=tcp.bytes_buffered)
         return result
 
@@ -311,7 +311,7 @@ class WildcardReceiver(_Receiving):
 def _receiver_stats(stats: Any) -> dict[str, object]:
     result: dict[str, object] = {"type": stats.type, "source": text(stats.source)}
     if stats.type == lib.LBM_TRANSPORT_STAT_TCP:
-        tcp = stats.transport.tcp
+        tcp = lib.um_py_rcv_tcp(ffi.addressof(stats))
         result.update(
             bytes=tcp.bytes_rcved,
             messages=tcp.lbm_msgs_rcved,

@@ -495,7 +495,7 @@ void ex_print_interval(struct ex_receive *receive, double seconds, const char *f
 
 void ex_print_immediate_target(lbm_context_t *ctx)
 {
-    char bind[16] = "1", port[16] = "0", address[64] = "0.0.0.0";
+    char bind[256], port[256], address[256];
     size_t bind_len = sizeof(bind), port_len = sizeof(port), address_len = sizeof(address);
     EX_TRY(lbm_context_str_getopt, ctx, "request_tcp_bind_request_port", bind, &bind_len);
     EX_TRY(lbm_context_str_getopt, ctx, "request_tcp_port", port, &port_len);
