@@ -506,7 +506,8 @@ static uint64_t um_loop_sleep_ns(struct um_loop *loop, uint64_t deadline_ns)
     return until > loop->now_ns ? until - loop->now_ns : 0;
 }
 
-/* One pass: poll or wait for descriptors, then timers, then commands. Returns how much ran, or -1. */
+/* One pass: poll or wait for descriptors, then commands, then timers (those that the commands armed included).
+ * Returns how much ran, or -1. */
 static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
 {
     uint64_t wait_ns = 0;
@@ -536,10 +537,10 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
     if (count > 0) {
         um_loop_dispatch(loop, count);
     }
+    count += um_loop_run_commands(loop);
     if (um_timer_next(loop->wheel) <= loop->now_ns) {
         count += um_timer_run(loop->wheel, loop->now_ns);
     }
-    count += um_loop_run_commands(loop);
     return failed < 0 ? -1 : count;
 }
 
