@@ -241,6 +241,16 @@ int um_config_install_xml(struct um_xml *loaded)
 
 /* ---- attribute objects from XML ---- */
 
+/* The name a context or event queue goes by is one of its options. */
+static void complete_key(const struct um_attr *attr, struct um_xml_key *key)
+{
+    if (attr->scope == UM_SCOPE_CONTEXT) {
+        key->context_name = ((struct um_context_options *)attr->options)->context_name;
+    } else if (attr->scope == UM_SCOPE_EVENT_QUEUE) {
+        key->name = ((struct um_event_queue_options *)attr->options)->event_queue_name;
+    }
+}
+
 int um_config_attr_set_from_xml(struct um_attr *attr, const struct um_xml_key *key)
 {
     if (um_config_ready() != 0) {
@@ -251,11 +261,16 @@ int um_config_attr_set_from_xml(struct um_attr *attr, const struct um_xml_key *k
         return -1;
     }
     struct um_xml *table = installed_xml();
+    struct um_xml_key full = *key;
     struct um_attr work;
     if (um_attr_init_copy(&work, attr) != 0) {
         return -1;
     }
-    if (table != NULL && (um_xml_admit(table, attr->scope, key) != 0 || um_xml_apply(table, key, &work, true) != 0)) {
+    if (key->context_name == NULL && key->name == NULL) {
+        complete_key(attr, &full);
+    }
+    if (table != NULL &&
+        (um_xml_admit(table, attr->scope, &full) != 0 || um_xml_apply(table, &full, &work, true) != 0)) {
         um_attr_clear(&work);
         return -1;
     }
@@ -273,16 +288,6 @@ int um_config_attr_set_from_xml(struct um_attr *attr, const struct um_xml_key *k
 }
 
 /* ---- effective options of a new object ---- */
-
-/* The name a context or event queue goes by is one of its options. */
-static void complete_key(const struct um_attr *attr, struct um_xml_key *key)
-{
-    if (attr->scope == UM_SCOPE_CONTEXT) {
-        key->context_name = ((struct um_context_options *)attr->options)->context_name;
-    } else if (attr->scope == UM_SCOPE_EVENT_QUEUE) {
-        key->name = ((struct um_event_queue_options *)attr->options)->event_queue_name;
-    }
-}
 
 static int apply_xml(struct um_attr *work, struct um_xml_key *key)
 {

@@ -367,6 +367,10 @@ static int parse_accumulating(const struct um_option *option, char *text, struct
     bool several = option->kind == UM_KIND_LIST_DAEMON || option->kind == UM_KIND_LIST_SERVICE ||
                    option->kind == UM_KIND_LIST_BROKER;
     char *piece;
+    if (*text == '\0') {
+        empty(list);
+        return 0;
+    }
     while ((piece = next_piece(&text, several ? ",;" : "")) != NULL) {
         union entry entry;
         memset(&entry, 0, sizeof entry);

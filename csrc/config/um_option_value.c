@@ -281,13 +281,17 @@ bool um_option_value_name(const char *values, long long value, char *out, size_t
 int um_option_parse_mask(const struct um_option *option, const char *names, const char *text, lbm_ulong_t *out)
 {
     static const char reason[] = "optval not understood; give a hexadecimal mask or event names joined by | or ,";
+    lbm_ulong_t mask = 0;
     if (isxdigit((unsigned char)text[0]) && text[strspn(text, "0123456789abcdefABCDEFxX")] == '\0') {
         char *end;
         errno = 0;
-        *out = strtoul(text, &end, 16);
-        return *end == '\0' && errno == 0 ? 0 : um_option_error(option, text, reason);
+        mask = strtoul(text, &end, 16);
+        if (*end != '\0' || errno != 0) {
+            return um_option_error(option, text, reason);
+        }
+        *out = mask;
+        return 0;
     }
-    *out = 0;
     for (const char *item = text; item != NULL; item = strpbrk(item, "|,")) {
         item += *item == '|' || *item == ',';
         char name[32];
@@ -297,8 +301,9 @@ int um_option_parse_mask(const struct um_option *option, const char *names, cons
         if (len >= sizeof name || !um_option_named_value(names, name, &bit)) {
             return um_option_error(option, text, reason);
         }
-        *out |= (lbm_ulong_t)bit;
+        mask |= (lbm_ulong_t)bit;
     }
+    *out = mask;
     return 0;
 }
 
@@ -342,10 +347,12 @@ void um_option_set_host_resolver(um_host_resolver resolver)
     host_resolver = resolver == NULL ? system_resolver : resolver;
 }
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 static bool looks_like_host_name(const char *text)
 {
-    size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_");
-    return len > 0 && len <= LONGEST_HOST_NAME && text[len] == '\0' && text[strspn(text, "0123456789.")] != '\0';
+    size_t len = strspn(text, LETTERS "0123456789.-_");
+    return len > 0 && len <= LONGEST_HOST_NAME && text[len] == '\0' && strpbrk(text, LETTERS) != NULL;
 }
 
 int um_option_parse_address(const struct um_option *option, const char *text, struct in_addr *out)

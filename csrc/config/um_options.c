@@ -109,6 +109,15 @@ static void apply_couplings(struct um_attr *attr, const struct um_option *named,
     }
 }
 
+/* The error names the storage; the caller knows the alias. */
+static int name_alias_in_error(const struct um_option *named, const struct um_option *option)
+{
+    struct um_error_state state;
+    um_error_save(&state);
+    return um_error(state.errnum, "CoreApi-9020-20", "option %s, another name of %s: %.300s", named->name, option->name,
+                    state.text);
+}
+
 int um_attr_assign(struct um_attr *attr, const struct um_option *named, const char *text, const void *value, size_t len,
                    enum um_attr_origin origin, enum um_option_note *note)
 {
@@ -118,7 +127,7 @@ int um_attr_assign(struct um_attr *attr, const struct um_option *named, const ch
     int result =
         text != NULL ? um_option_parse(option, text, field, note) : um_option_store(option, value, len, field, note);
     if (result != 0) {
-        return -1;
+        return named == option ? -1 : name_alias_in_error(named, option);
     }
     tag(attr, option, origin);
     apply_couplings(attr, named, option, origin);
