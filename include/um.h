@@ -36,11 +36,10 @@ LBMExpDLL int um_rcv_ready(lbm_rcv_t *rcv);
 LBMExpDLL int um_src_receivers(lbm_src_t *src);
 
 /**
- * Blocks until um_rcv_ready() is at least `sources`, or until timeout_ms milliseconds have passed; a negative timeout_ms
- * waits without bound. The receiver must not be deleted meanwhile.
- * Returns 0 when ready; -1 with LBM_ETIMEDOUT at the end of the time, LBM_EINVAL for a bad argument, LBM_EOP on the
- * context thread. In sequential mode another thread must run the context.
- * May be called in a context-thread callback: no.
+ * Blocks until um_rcv_ready() is at least `sources`, or until timeout_ms milliseconds have passed. The receiver must
+ * not be deleted meanwhile; in sequential mode another thread must run the context. Returns 0 when ready; -1 with
+ * LBM_ETIMEDOUT at the end of the time, LBM_EINVAL for NULL or a negative number, LBM_EOP on the context thread. May be
+ * called in a context-thread callback: no.
  */
 LBMExpDLL int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
 

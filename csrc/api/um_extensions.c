@@ -20,8 +20,9 @@ int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms)
     if (um_receiver_check(rcv, "um_rcv_wait_ready") != 0) {
         return -1;
     }
-    if (sources < 0) {
-        return um_error(UM_EINVAL, "CoreApi-9014-1", "um_rcv_wait_ready: sources %d: must not be negative", sources);
+    if (sources < 0 || timeout_ms < 0) {
+        return um_error(UM_EINVAL, "CoreApi-9014-1",
+                        "um_rcv_wait_ready: sources %d and timeout_ms %d: must be 0 or more", sources, timeout_ms);
     }
     const struct lbm_context_t_stct *ctx = um_receiver_context(rcv);
     if (um_loop_on_thread(ctx->loop)) {
