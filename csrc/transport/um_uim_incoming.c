@@ -64,6 +64,9 @@ static void on_message(struct connection *connection, const struct um_lbmc_msg *
 {
     const struct um_uim_incoming_config *config = &connection->incoming->config;
     config->stats->msgs_rcved++;
+    if (msg->type == UM_LBMC_EOT || (msg->present & UM_LBMC_HAS_TCP_SID) != 0) {
+        return; /* legal here, and nothing to do */
+    }
     if ((msg->present & UM_LBMC_HAS_CTXINSTD) != 0 && memcmp(msg->ctxinstd, config->ctxinst, 8) != 0) {
         config->stats->msgs_foreign++;
         um_log_limited(&connection->incoming->message_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-9003-2",
