@@ -11,10 +11,11 @@
  * - Strings, options and payloads handed in are copied before the call returns; clientd pointers and functions are
  *   kept as they are. What a callback is handed is valid until it returns; messages may be kept with lbm_msg_retain().
  * - Any thread may call any function, attribute and properties objects being for one thread at a time.
- * - "Context thread: yes" marks what may be called in a callback that runs on the context's own thread, "no" what is
- *   refused there with LBM_EOP because it waits for that thread. Application callbacks run there unless an event queue
- *   takes them; on a thread inside lbm_event_dispatch() everything is allowed except deleting the receiver whose
- *   message is being delivered.
+ * - "Context thread: yes" marks what may be called in a callback that runs on the context's own thread. "no" marks what
+ *   would wait for that very thread: making, deleting and looking up objects of the context fails there with LBM_EOP,
+ * and the calls that process or dispatch events are not for callbacks at all. Application callbacks run on the context
+ *   thread unless an event queue takes them; on a thread inside lbm_event_dispatch() everything is allowed except
+ * deleting the receiver whose message is being delivered.
  */
 #ifndef LBM_LBM_H_INCLUDED
 #define LBM_LBM_H_INCLUDED
@@ -1998,7 +1999,7 @@ typedef int (*lbm_cred_callback_fn)(const char *name, size_t name_len, const cha
 /** Text that names interface and library version. Never NULL; static. Context thread: yes. */
 LBMExpDLL const char *lbm_version(void);
 
-/** Nothing on Linux. Context thread: no. */
+/** Nothing on Linux. Context thread: yes. */
 LBMExpDLL void lbm_sock_init(void);
 
 /** A random number of 64 bits. Context thread: yes. */
@@ -2101,12 +2102,12 @@ LBMExpDLL int lbm_set_umm_info(lbm_umm_info_t *info);
 
 /**
  * Makes a context from attr, NULL for the defaults. proc and clientd are ignored. In embedded mode its thread runs
- * when the call returns. Context thread: no.
+ * when the call returns. Context thread: yes.
  */
 LBMExpDLL int lbm_context_create(lbm_context_t **ctxp, const lbm_context_attr_t *attr, lbm_daemon_event_cb_proc proc,
                                  void *clientd);
 
-/** Makes a context that has timers and descriptors only; messaging calls on it are LBM_EOP. Context thread: no. */
+/** Makes a context that has timers and descriptors only; messaging calls on it are LBM_EOP. Context thread: yes. */
 LBMExpDLL int lbm_context_reactor_only_create(lbm_context_t **ctxp, const lbm_context_attr_t *attr);
 
 /**
@@ -2257,10 +2258,10 @@ LBMExpDLL int lbm_cancel_timer_ex(lbm_context_t *ctx, int id, void **clientdp,
 LBMExpDLL int lbm_register_fd(lbm_context_t *ctx, lbm_handle_t handle, lbm_fd_cb_proc proc, void *clientd,
                               lbm_event_queue_t *evq, lbm_ulong_t ev);
 
-/** Ends the registration for the bits ev. The callback may still be running on another thread. Context thread: no. */
+/** Ends the registration for the bits ev. The callback may still be running on another thread. Context thread: yes. */
 LBMExpDLL int lbm_cancel_fd(lbm_context_t *ctx, lbm_handle_t handle, lbm_ulong_t ev);
 
-/** As lbm_cancel_fd(), with a cancel callback. Context thread: no. */
+/** As lbm_cancel_fd(), with a cancel callback. Context thread: yes. */
 LBMExpDLL int lbm_cancel_fd_ex(lbm_context_t *ctx, lbm_handle_t handle, lbm_ulong_t ev,
                                lbm_event_queue_cancel_cb_info_t *cbinfo);
 
@@ -2668,7 +2669,7 @@ LBMExpDLL lbm_event_queue_t *lbm_event_queue_from_src(lbm_src_t *src);
 /** Event queue of the receiver, NULL for none. Context thread: yes. */
 LBMExpDLL lbm_event_queue_t *lbm_event_queue_from_rcv(lbm_rcv_t *rcv);
 
-/** Makes an event queue. proc gets its warnings, NULL for none. Context thread: no. */
+/** Makes an event queue. proc gets its warnings, NULL for none. Context thread: yes. */
 LBMExpDLL int lbm_event_queue_create(lbm_event_queue_t **evqp, lbm_event_queue_monitor_proc proc, void *clientd,
                                      const lbm_event_queue_attr_t *attr);
 
@@ -2688,7 +2689,7 @@ LBMExpDLL int lbm_event_queue_size(lbm_event_queue_t *evq);
 /** The queue takes no more events and drops those it has; dispatchers return. Context thread: yes. */
 LBMExpDLL int lbm_event_queue_shutdown(lbm_event_queue_t *evq);
 
-/** Frees the queue. All objects that use it are deleted and no thread dispatches it. Context thread: no. */
+/** Frees the queue. All objects that use it are deleted and no thread dispatches it. Context thread: yes. */
 LBMExpDLL int lbm_event_queue_delete(lbm_event_queue_t *evq);
 
 /** Event queue of the wildcard receiver, NULL for none. Context thread: yes. */
@@ -2929,7 +2930,7 @@ LBMExpDLL int lbm_ssrc_send_request_ex(lbm_request_t **reqp, lbm_ssrc_t *ssrc, c
 /** Ends a request; later responses are dropped. Context thread: no. */
 LBMExpDLL int lbm_request_delete(lbm_request_t *req);
 
-/** As lbm_request_delete(), with a cancel callback. Context thread: no. */
+/** As lbm_request_delete(), with a cancel callback. Context thread: yes. */
 LBMExpDLL int lbm_request_delete_ex(lbm_request_t *req, lbm_event_queue_cancel_cb_info_t *cbinfo);
 
 /* Message properties: named values that travel with a message. An object is for one thread at a time. */
