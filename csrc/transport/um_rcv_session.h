@@ -46,7 +46,7 @@ struct um_rcv_stream {
 /* The receive sessions of a context. `uim` carries source-side-filtering requests; NULL: none are sent. NULL + error.
  */
 struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, struct um_uim *uim);
-void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions); /* no events are reported */
+void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions); /* before um_uim_destroy(); no events are reported */
 
 /* Join the session named by `info` (starting the connection if this context is not on it yet) and attach the stream
  * under its topic index `stream->tidx`. The options of the first stream of a session decide. on_bos is reported after

@@ -19,7 +19,7 @@
 #define UM_LBMC_STREAM_HDR_LEN 20u
 #define UM_LBMC_DESTINATION_HDR_LEN 28u
 #define UM_LBMC_MAX_MSGLEN 65535u
-#define UM_LBMC_TSNI_MAX 31u /* topics per TSNI header */
+#define UM_LBMC_TSNI_MAX 31u          /* topics per TSNI header */
 #define UM_LBMC_TSNI_NONE 0xFFFFFFFFu /* last sqn of a topic that sent nothing yet */
 
 enum um_lbmc_type {
@@ -106,9 +106,9 @@ struct um_lbmc_msg {
         uint16_t port;
         uint32_t ip; /* network order */
     } request;
-    struct um_slice topic_name; /* trailing NULs stripped */
-    struct um_slice apphdr;     /* 16-bit code (mask 0x7fff) and data */
-    struct um_slice apphdr_chain; /* type of the first element (1 byte), then the elements */
+    struct um_slice topic_name;                   /* trailing NULs stripped */
+    struct um_slice apphdr;                       /* 16-bit code (mask 0x7fff) and data */
+    struct um_slice apphdr_chain;                 /* type of the first element (1 byte), then the elements */
     const uint8_t *ctxinstd, *ctxinstr, *ctxinst; /* 8 bytes each */
     struct {
         uint32_t stream_id, sqn;
