@@ -73,7 +73,6 @@ int um_receiver_set_source_clientd(lbm_rcv_t *rcv, const char *source, void *sou
 /* ---- statistics ---- */
 
 struct stats_call {
-    lbm_context_t *ctx;
     lbm_rcv_t *rcv;
     const char *text;
     lbm_rcv_transport_stats_t *stats;
@@ -182,45 +181,6 @@ static int reset_all_on_loop(void *arg)
 int um_receiver_stats_reset_all(lbm_rcv_t *rcv)
 {
     return um_loop_call(rcv->ctx->loop, reset_all_on_loop, rcv);
-}
-
-static int context_stats_on_loop(void *arg)
-{
-    struct stats_call *c = arg;
-    int needed = um_rcv_sessions_stats(c->ctx->rcv_sessions, NULL, 0);
-    if (check_room(c, needed) != 0) {
-        return -1;
-    }
-    if (needed == 0) {
-        return 0;
-    }
-    lbm_rcv_transport_stats_t *all = um_calloc((size_t)needed, sizeof *all);
-    if (all == NULL) {
-        return um_error_nomem("transport statistics", (unsigned long)needed * sizeof *all);
-    }
-    um_rcv_sessions_stats(c->ctx->rcv_sessions, all, needed);
-    for (int i = 0; i < needed; i++) {
-        copy_out(c, i, &all[i]);
-    }
-    um_free(all);
-    return 0;
-}
-
-int um_receivers_stats(lbm_context_t *ctx, int *num, int stride, lbm_rcv_transport_stats_t *stats)
-{
-    struct stats_call call = {.ctx = ctx, .num = num, .stride = stride, .stats = stats};
-    return um_loop_call(ctx->loop, context_stats_on_loop, &call);
-}
-
-static int context_reset_on_loop(void *arg)
-{
-    um_rcv_sessions_stats_reset(((lbm_context_t *)arg)->rcv_sessions);
-    return 0;
-}
-
-int um_receivers_stats_reset(lbm_context_t *ctx)
-{
-    return um_loop_call(ctx->loop, context_reset_on_loop, ctx);
 }
 
 /* ---- readiness ---- */

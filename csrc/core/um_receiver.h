@@ -34,9 +34,6 @@ int um_receiver_stats(lbm_rcv_t *rcv, const char *source, lbm_rcv_transport_stat
 /* Of all sessions of the receiver; `stride` is the caller's element size. *num: room, then count. */
 int um_receiver_stats_all(lbm_rcv_t *rcv, int *num, int stride, lbm_rcv_transport_stats_t *stats);
 int um_receiver_stats_reset_all(lbm_rcv_t *rcv);
-/* Of all sessions of the context, for lbm_context_retrieve_rcv_transport_stats. */
-int um_receivers_stats(lbm_context_t *ctx, int *num, int stride, lbm_rcv_transport_stats_t *stats);
-int um_receivers_stats_reset(lbm_context_t *ctx);
 
 /* Sources of the receiver's topic whose session is active (BOS seen). Any thread. */
 int um_receiver_ready_sources(lbm_rcv_t *rcv);

@@ -534,9 +534,7 @@ TEST(with_an_event_queue_the_dispatching_thread_gets_everything)
     for (int i = 0; i < 3; i++) {
         net_send(src, "abc");
     }
-    while (recorder_count(&r, LBM_MSG_DATA) < 3) {
-        CHECK(lbm_event_dispatch(evq, 100) > 0);
-    }
+    CHECK(recorder_dispatch(&r, evq, LBM_MSG_DATA, 3));
     CHECK_STR(r.text, "BOS 0=abc 1=abc 2=abc ");
     CHECK(pthread_equal(r.thread, pthread_self()));
     MUST(lbm_rcv_delete(rcv));
@@ -617,9 +615,12 @@ TEST(queued_messages_can_be_retained_and_deleted_after_everything_is_gone)
         snprintf(text, sizeof text, "m%02d", i);
         net_send(src, text);
     }
-    while (list[15] == NULL) {
-        CHECK(lbm_event_dispatch(evq, 100) > 0);
+    for (int i = 0; i < HANG_SECONDS * 1000 && list[15] == NULL; i++) {
+        while (lbm_event_dispatch(evq, LBM_EVENT_QUEUE_POLL) > 0) {
+        }
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
+    CHECK(list[15] != NULL);
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(ctx));

@@ -100,6 +100,19 @@ static inline int recorder_count(struct recorder *r, int type)
     return count;
 }
 
+/* Serve the queue until the recorder has `count` messages of the type. */
+static inline bool recorder_dispatch(struct recorder *r, lbm_event_queue_t *evq, int type, int count)
+{
+    for (int i = 0; i < HANG_SECONDS * 1000 && recorder_count(r, type) < count; i++) {
+        while (lbm_event_dispatch(evq, LBM_EVENT_QUEUE_POLL) > 0 && recorder_count(r, type) < count) {
+        }
+        if (recorder_count(r, type) < count) {
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+        }
+    }
+    return recorder_count(r, type) >= count;
+}
+
 static inline void must(int rc, const char *what)
 {
     if (rc == -1) {

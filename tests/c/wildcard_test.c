@@ -276,16 +276,12 @@ TEST(wildcard_receiver_with_an_event_queue)
     lbm_wildcard_rcv_t *w;
     MUST(lbm_wildcard_rcv_create(&w, ctx, "^wq$", NULL, NULL, recorder_cb, &r, evq));
     CHECK(lbm_event_queue_from_wildcard_rcv(w) == evq);
-    while (recorder_count(&r, LBM_MSG_BOS) < 1) {
-        CHECK(lbm_event_dispatch(evq, 100) > 0);
-    }
+    CHECK(recorder_dispatch(&r, evq, LBM_MSG_BOS, 1));
     for (int i = 0; i < 100; i++) {
         MUST(lbm_src_send(src, "x", 1, LBM_SRC_BLOCK));
     }
     MUST(lbm_src_flush(src));
-    while (recorder_count(&r, LBM_MSG_DATA) < 50) {
-        CHECK(lbm_event_dispatch(evq, LBM_EVENT_QUEUE_POLL) >= 0);
-    }
+    CHECK(recorder_dispatch(&r, evq, LBM_MSG_DATA, 50));
     MUST(lbm_wildcard_rcv_delete(w)); /* whatever is still queued vanishes */
     int served = recorder_count(&r, LBM_MSG_DATA);
     while (lbm_event_dispatch(evq, LBM_EVENT_QUEUE_POLL) > 0) {
