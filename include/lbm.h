@@ -11,11 +11,11 @@
  * - Strings, options and payloads handed in are copied before the call returns; clientd pointers and functions are
  *   kept as they are. What a callback is handed is valid until it returns; messages may be kept with lbm_msg_retain().
  * - Any thread may call any function, attribute and properties objects being for one thread at a time.
- * - "Context thread: yes" marks what may be called in a callback that runs on the context's own thread. "no" marks what
- *   would wait for that very thread: making, deleting and looking up objects of the context fails there with LBM_EOP,
- * and the calls that process or dispatch events are not for callbacks at all. Application callbacks run on the context
- *   thread unless an event queue takes them; on a thread inside lbm_event_dispatch() everything is allowed except
- * deleting the receiver whose message is being delivered.
+ * - "Context thread: yes" marks what may be called in a callback that runs on the context's own thread. "no" marks
+ *   what would wait for that very thread: making, deleting and looking up objects of the context fails there with
+ *   LBM_EOP, and the calls that process or dispatch events are not for callbacks at all. Application callbacks run on
+ *   the context thread unless an event queue takes them; on a thread inside lbm_event_dispatch() everything is allowed
+ *   except deleting the receiver whose message is being delivered.
  */
 #ifndef LBM_LBM_H_INCLUDED
 #define LBM_LBM_H_INCLUDED
