@@ -240,7 +240,7 @@ static void __attribute__((format(printf, 2, 3))) note_invalid(void *context, co
 static xmlDtdPtr parse_grammar(void)
 {
     xmlParserInputBufferPtr input =
-        xmlParserInputBufferCreateStatic(um_xml_grammar, (int)strlen(um_xml_grammar), XML_CHAR_ENCODING_UTF8);
+        xmlParserInputBufferCreateMem(um_xml_grammar, (int)strlen(um_xml_grammar), XML_CHAR_ENCODING_UTF8);
     return input == NULL ? NULL : xmlIOParseDTD(NULL, input, XML_CHAR_ENCODING_UTF8); /* consumes the input */
 }
 
