@@ -253,6 +253,20 @@ int um_event_cancel_check(const lbm_event_queue_cancel_cb_info_t *cbinfo, const 
                      api);
 }
 
+/* lock held at entry and exit, released while the events are discarded. Counted as running meanwhile, so that the owner
+ * (which may hold the events) outlives them. */
+static void um_event_owner_purge(lbm_event_queue_t *evq, struct um_event_owner *owner)
+{
+    struct um_list purged;
+    um_list_init(&purged);
+    um_event_purge(evq, owner, &purged);
+    owner->running++;
+    pthread_mutex_unlock(&evq->lock);
+    um_event_discard_all(&purged);
+    pthread_mutex_lock(&evq->lock);
+    owner->running--;
+}
+
 int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb_info_t *cbinfo,
                          void (*on_idle)(struct um_event_owner *owner))
 {
@@ -260,8 +274,6 @@ int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb
         return -1;
     }
     lbm_event_queue_t *evq = owner->evq;
-    struct um_list purged;
-    um_list_init(&purged);
     if (evq != NULL) {
         pthread_mutex_lock(&evq->lock);
     }
@@ -270,14 +282,13 @@ int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb
     owner->cancel_clientd = cbinfo != NULL ? cbinfo->clientd : NULL;
     owner->on_idle = on_idle;
     if (evq != NULL && owner->pending > 0 && evq->opts.queue_objects_purged_on_close) {
-        um_event_purge(evq, owner, &purged);
+        um_event_owner_purge(evq, owner);
     }
     bool idle = um_event_owner_take_idle(owner);
     if (evq != NULL) {
         evq->closing += !idle;
         pthread_mutex_unlock(&evq->lock);
     }
-    um_event_discard_all(&purged); /* `owner` may be gone already unless idle: discard does not touch it */
     if (idle) {
         um_event_owner_finish(owner, 0);
     }

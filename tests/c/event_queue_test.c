@@ -439,3 +439,62 @@ TEST(handles_and_arguments_are_checked)
     CHECK_EQ(lbm_event_queue_retrieve_stats(evq, NULL), -1);
     lbm_event_queue_delete(evq);
 }
+
+/* An owner whose event is part of it, as timers have: one runs, one is queued. */
+struct embedding {
+    struct um_event_owner owner;
+    struct um_event event;
+    atomic_int discarded;
+};
+
+static void embedded_run(struct um_event *event)
+{
+}
+
+static void embedded_discard(struct um_event *event)
+{
+    usleep(20000); /* the running callback ends meanwhile */
+    atomic_fetch_add(&UM_CONTAINER_OF(event, struct embedding, event)->discarded, 1);
+}
+
+static const struct um_event_ops embedded_ops = {.run = embedded_run, .discard = embedded_discard};
+
+static void embedding_on_idle(struct um_event_owner *owner)
+{
+    idles++;
+    um_free(UM_CONTAINER_OF(owner, struct embedding, owner));
+}
+
+static void *release_soon(void *arg)
+{
+    usleep(5000);
+    atomic_store(&hold, false);
+    return NULL;
+}
+
+TEST(an_owner_that_holds_its_events_outlives_their_discarding)
+{
+    lbm_event_queue_t *evq = make(NULL, NULL, NULL);
+    struct embedding *embedding = um_calloc(1, sizeof *embedding);
+    pthread_t dispatcher, releaser;
+    um_event_owner_init(&embedding->owner, evq);
+    embedding->event.ops = &embedded_ops;
+    um_list_init(&embedding->event.node);
+    inside = hold_inside;
+    idles = 0;
+    atomic_store(&hold, true);
+    atomic_store(&holding, false);
+    CHECK_EQ(pthread_create(&dispatcher, NULL, dispatch_block, evq), 0);
+    put(evq, &embedding->owner, 1);
+    while (!atomic_load(&holding)) {
+        usleep(1000);
+    }
+    um_event_enqueue(evq, &embedding->owner, &embedding->event);
+    CHECK_EQ(pthread_create(&releaser, NULL, release_soon, NULL), 0);
+    CHECK_EQ(um_event_owner_close(&embedding->owner, NULL, embedding_on_idle), 0);
+    lbm_event_dispatch_unblock(evq);
+    pthread_join(dispatcher, NULL);
+    pthread_join(releaser, NULL);
+    CHECK_EQ(idles, 1);
+    lbm_event_queue_delete(evq);
+}
