@@ -276,7 +276,7 @@ static struct um_rcv_source *new_source(struct um_rcv_topic *topic, const lbm_tr
     struct um_dc_config config = dc_config(topic, info);
     source->dc = um_dc_create(&config, &DC_OPS, source);
     if (source->dc == NULL) {
-        um_error_nomem("delivery controller", 0);
+        um_error_nomem("delivery controller", sizeof config);
     }
     if (source->dc == NULL || make_template(source) != 0) {
         free_source(source);

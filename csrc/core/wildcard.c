@@ -38,6 +38,9 @@ static int compile_pcre(lbm_wildcard_rcv_t *w, const char *api)
 {
     struct um_pattern_error error;
     w->pcre = um_pattern_compile(w->pattern, strlen(w->pattern), &error);
+    if (w->pcre == NULL && strstr(error.text, "memory") != NULL) {
+        return um_error_nomem("pattern", strlen(w->pattern));
+    }
     if (w->pcre == NULL) {
         return um_error(UM_EINVAL, "CoreApi-20205-1", "%s: pattern \"%s\": does not compile: %s at offset %zu", api,
                         w->pattern, error.text, error.offset);

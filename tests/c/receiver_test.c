@@ -1,5 +1,6 @@
 /* Receivers end to end: a source and receivers in contexts of one process, over
  * TCP and multicast resolution on a private loopback network. */
+#include "base/um_mem.h"
 #include "um_test_rcv.h"
 
 /* ---- the ordinary life of a receiver ---- */
@@ -222,6 +223,25 @@ TEST(fragmented_message_arrives_whole_with_information_on_its_last_fragment)
     CHECK_EQ(frag_rc, -1);
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(message_of_a_hundred_megabytes_arrives_whole)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context(), *sctx = net_context();
+    struct recorder r = RECORDER_INIT;
+    lbm_src_t *src = net_source(sctx, "huge");
+    lbm_rcv_t *rcv = net_receiver(ctx, "huge", NULL, big_cb, &r, NULL);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    payload_ok = true;
+    send_big(src, 100u << 20);
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    CHECK(payload_ok);
+    CHECK_EQ(r.bytes, 100u << 20);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(sctx));
     MUST(lbm_context_delete(ctx));
 }
 
@@ -631,4 +651,78 @@ TEST(queued_messages_can_be_retained_and_deleted_after_everything_is_gone)
         CHECK_EQ(memcmp(list[i]->data, text, 3), 0);
         CHECK_EQ(lbm_msg_delete(list[i]), 0);
     }
+}
+
+/* ---- without memory ---- */
+
+static int allocations_left;
+
+static bool fail_when_spent(size_t size)
+{
+    (void)size;
+    return __atomic_fetch_sub(&allocations_left, 1, __ATOMIC_RELAXED) == 0;
+}
+
+TEST(every_failing_allocation_while_creating_receivers_is_an_error_and_leaks_nothing)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    lbm_src_t *src = net_source(ctx, "torture");
+    int failures = 0;
+    for (int n = 0; n < 60; n++) {
+        struct recorder r = RECORDER_INIT;
+        lbm_topic_t *topic = NULL;
+        lbm_rcv_t *rcv = NULL;
+        lbm_wildcard_rcv_t *w = NULL;
+        char name[32];
+        snprintf(name, sizeof name, "torture.%d", n);
+        __atomic_store_n(&allocations_left, n, __ATOMIC_RELAXED);
+        um_mem_set_fail_hook(fail_when_spent);
+        int rc = lbm_rcv_topic_lookup(&topic, ctx, name, NULL);
+        rc = rc == 0 ? lbm_rcv_create(&rcv, ctx, topic, recorder_cb, &r, NULL) : rc;
+        rc = rc == 0 ? lbm_wildcard_rcv_create(&w, ctx, "^torture$", NULL, NULL, recorder_cb, &r, NULL) : rc;
+        um_mem_set_fail_hook(NULL);
+        if (rc != 0) {
+            failures++;
+            CHECK_CONTAINS(lbm_errmsg(), "out of memory");
+            CHECK_EQ(lbm_errnum(), LBM_ENOMEM);
+        }
+        if (w != NULL) {
+            MUST(lbm_wildcard_rcv_delete(w));
+        }
+        if (rcv != NULL) {
+            MUST(lbm_rcv_delete(rcv));
+        }
+    }
+    CHECK(failures > 3);
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
+TEST(every_failing_allocation_while_joining_is_survived_and_later_receivers_work)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context(), *ctx = net_context();
+    lbm_src_t *src = net_source(sctx, "joined");
+    for (int n = 0; n < 40; n++) {
+        struct recorder r = RECORDER_INIT;
+        lbm_topic_t *topic;
+        lbm_rcv_t *rcv;
+        MUST(lbm_rcv_topic_lookup(&topic, ctx, "joined", NULL));
+        MUST(lbm_rcv_create(&rcv, ctx, topic, recorder_cb, &r, NULL));
+        __atomic_store_n(&allocations_left, n, __ATOMIC_RELAXED);
+        um_mem_set_fail_hook(fail_when_spent);
+        um_rcv_wait_ready(rcv, 1, 20);
+        um_mem_set_fail_hook(NULL);
+        MUST(lbm_rcv_delete(rcv));
+    }
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "joined", &r);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    net_send(src, "x");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(sctx));
 }
