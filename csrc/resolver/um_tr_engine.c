@@ -48,7 +48,10 @@ void tr_leave(struct um_tr_engine *engine)
         engine->graves = grave->next;
         um_free(grave);
     }
-    engine->ops.set_timer(engine->io, next_wakeup(engine));
+    if (engine->wakeup_stale) {
+        engine->wakeup_stale = false;
+        engine->ops.set_timer(engine->io, next_wakeup(engine));
+    }
 }
 
 void tr_bury(struct um_tr_engine *engine, struct tr_grave *grave)
@@ -106,6 +109,7 @@ static enum um_tr_lane_kind task_lane(const struct tr_task *task)
 
 void tr_task_place(struct um_tr_engine *engine, struct tr_task *task)
 {
+    engine->wakeup_stale = true;
     if (task->schedule.due_ns == UM_NEVER) {
         um_list_remove(&task->item.node);
         um_list_push_back(&engine->quiet[task->kind], &task->item.node);
@@ -123,6 +127,16 @@ uint32_t tr_hash(const struct um_tr_engine *engine, const char *name, size_t len
 {
     return engine->config.hash != NULL ? engine->config.hash(name, len, engine->config.hash_user)
                                        : um_hash_murmur2(name, len);
+}
+
+const char *tr_printable(const char *name, char out[UM_LBMR_NAME_MAX + 1])
+{
+    size_t i = 0;
+    for (; name[i] != '\0' && i < UM_LBMR_NAME_MAX; i++) {
+        out[i] = (unsigned char)name[i] < 0x20 || (unsigned char)name[i] >= 0x7f ? '?' : name[i];
+    }
+    out[i] = '\0';
+    return out;
 }
 
 uint32_t tr_engine_ms(const struct um_tr_engine *engine)
@@ -275,6 +289,7 @@ static void run_lane(struct um_tr_engine *engine, enum um_tr_lane_kind kind)
 void um_tr_engine_on_timer(struct um_tr_engine *engine, uint64_t now_ns)
 {
     tr_enter(engine, now_ns);
+    engine->wakeup_stale = true;
     for (int kind = 0; kind < UM_TR_LANE_COUNT; kind++) {
         run_lane(engine, kind);
     }

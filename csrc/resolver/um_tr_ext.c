@@ -24,6 +24,7 @@ void tr_tm_queue(struct um_tr_engine *engine, uint8_t type, uint8_t flags, const
     engine->tm_queued++;
     if (engine->tm_due_ns == UM_NEVER) {
         engine->tm_due_ns = engine->now_ns + UM_TR_SUSTAIN_TICK_NS;
+        engine->wakeup_stale = true;
     }
 }
 
@@ -194,6 +195,7 @@ int um_tr_engine_request(struct um_tr_engine *engine, uint64_t now_ns, uint16_t 
         request->due_ns = engine->now_ns + request->interval_ns;
         request->end_ns = engine->now_ns + duration_sec * UM_NS_PER_SEC;
         um_list_push_back(&engine->requests, &request->node);
+        engine->wakeup_stale = true;
     }
     tr_leave(engine);
     return 0;

@@ -158,7 +158,8 @@ struct um_tr_engine {
 
     uint64_t start_ns;
     uint64_t now_ns;
-    unsigned depth; /* nesting of public calls */
+    unsigned depth;    /* nesting of public calls */
+    bool wakeup_stale; /* something was scheduled or sent: the timer is to be set anew */
     struct tr_grave *graves;
 
     struct um_tr_lane lanes[UM_TR_LANE_COUNT];
@@ -211,6 +212,7 @@ void tr_task_init(struct tr_task *task, enum tr_task_kind kind, const struct um_
 void tr_task_place(struct um_tr_engine *engine, struct tr_task *task); /* after any change of its schedule */
 void tr_task_idle(struct tr_task *task);                               /* out of every list */
 uint32_t tr_hash(const struct um_tr_engine *engine, const char *name, size_t len);
+const char *tr_printable(const char *name, char out[UM_LBMR_NAME_MAX + 1]); /* a peer's text, fit for a log line */
 uint32_t tr_engine_ms(const struct um_tr_engine *engine);
 void tr_send(struct um_tr_engine *engine, const uint8_t *data, size_t len);
 void tr_refresh_trailer(struct um_tr_engine *engine);

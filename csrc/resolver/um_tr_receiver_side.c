@@ -202,6 +202,7 @@ static void read_options(struct um_tr_engine *engine, const struct um_lbmr_tir *
 {
     struct um_lbmr_option option;
     size_t offset = 0;
+    char shown[UM_LBMR_NAME_MAX + 1];
     while (um_lbmr_next_option(tir, &offset, &option)) {
         switch (option.type) {
         case UM_LBMR_OPT_OTID:
@@ -223,7 +224,7 @@ static void read_options(struct um_tr_engine *engine, const struct um_lbmr_tir *
                 um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6361-2",
                                "Topic Advertisement [%s] contains EXFUNC Info but port is set to zero. "
                                "Ignoring invalid EXFUNC Info.",
-                               tir->name);
+                               tr_printable(tir->name, shown));
                 break;
             }
             out->functionality = option.u.exfunc.functionality;

@@ -283,9 +283,11 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     struct um_pattern_error error;
     struct um_lbmr_builder builder;
     struct um_list *it, *next;
+    char shown[UM_LBMR_NAME_MAX + 1];
     if (query->pattern_type != LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE) {
         um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3404",
-                       "LBMR WC TQR Type 0x%x [%s] not understood. Dropping.", query->pattern_type, query->name);
+                       "LBMR WC TQR Type 0x%x [%s] not understood. Dropping.", query->pattern_type,
+                       tr_printable(query->name, shown));
         return;
     }
     if (um_list_empty(&engine->adverts)) {
@@ -294,8 +296,8 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     const struct um_pattern *pattern = um_pattern_cache_get(engine->pattern_cache, query->name, query->len, &error);
     if (pattern == NULL) {
         um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3402",
-                       "LBMR WC TQR pcre_compile [%s] malformed [%zu][%s]. Dropping.", query->name, error.offset,
-                       error.text);
+                       "LBMR WC TQR pcre_compile [%s] malformed [%zu][%s]. Dropping.", tr_printable(query->name, shown),
+                       error.offset, error.text);
         return;
     }
     tr_begin_datagram(engine, &builder, UM_LBMR_NORMAL, true);
@@ -310,8 +312,8 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
             um_pattern_match(pattern, (const char *)advert->record, advert->name_len, &code);
         if (result == UM_PATTERN_ERROR) {
             um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3405",
-                           "LBMR WC TQR pcre_exec [%s][%s][%d] error %d", query->name, (const char *)advert->record,
-                           advert->name_len, code);
+                           "LBMR WC TQR pcre_exec [%s][%s][%d] error %d", tr_printable(query->name, shown),
+                           (const char *)advert->record, advert->name_len, code);
             break; /* a pattern that runs into a limit on one topic would do so on the next */
         }
         if (result == UM_PATTERN_YES) {

@@ -19,8 +19,9 @@ struct sim_payload {
 struct sim_event {
     uint64_t at_ns;
     uint64_t order; /* equal times: first come, first served */
-    int node;
-    int from; /* -1: timer */
+    int node;       /* -1: every member of `group` */
+    int from;       /* -1: timer */
+    int group;
     uint64_t timer_generation;
     struct sim_payload *payload;
 };
@@ -226,6 +227,14 @@ static void deliver(struct sim *sim, int from, int to, struct sim_payload *paylo
     }
 }
 
+/* Without impairment all members hear it at one time: one event. */
+static bool unimpaired(const struct sim *sim)
+{
+    const struct sim_impairment *i = &sim->impairment;
+    return i->loss == 0 && i->duplication == 0 && i->corruption == 0 && i->reordering == 0 &&
+           i->delay_min_ns == i->delay_max_ns;
+}
+
 static bool sending(struct sim *sim, int from, const uint8_t *data, size_t len)
 {
     if (sim->nodes[from].stopped) {
@@ -246,6 +255,16 @@ void sim_multicast(struct sim *sim, int group, int from, const uint8_t *data, si
     }
     struct sim_payload *payload = new_payload(data, len);
     struct sim_group *g = &sim->groups[group];
+    if (unimpaired(sim)) {
+        payload->refs++;
+        push(sim, (struct sim_event){.at_ns = sim->now_ns + sim->impairment.delay_min_ns,
+                                     .node = -1,
+                                     .from = from,
+                                     .group = group,
+                                     .payload = payload});
+        drop_payload(payload);
+        return;
+    }
     for (size_t i = 0; i < g->count; i++) {
         deliver(sim, from, g->nodes[i], payload);
     }
@@ -277,7 +296,13 @@ void sim_island(struct sim *sim, int node, int island)
 
 void sim_stop_node(struct sim *sim, int node, bool stopped)
 {
-    sim->nodes[node].stopped = stopped;
+    struct sim_node *n = &sim->nodes[node];
+    uint64_t due = n->timer_due_ns;
+    n->stopped = stopped;
+    if (!stopped && due != UINT64_MAX) {
+        n->timer_due_ns = UINT64_MAX; /* what came due meanwhile fires now */
+        sim_set_timer(sim, node, due);
+    }
 }
 
 void sim_tap(struct sim *sim, sim_tap_fn tap, void *arg)
@@ -292,8 +317,24 @@ void sim_invariant(struct sim *sim, sim_invariant_fn invariant, void *arg)
     sim->invariant_arg = arg;
 }
 
+static void run_group_event(struct sim *sim, const struct sim_event *event)
+{
+    struct sim_group *g = &sim->groups[event->group];
+    for (size_t i = 0; i < g->count; i++) {
+        struct sim_node *node = &sim->nodes[g->nodes[i]];
+        if (!node->stopped && node->island == sim->nodes[event->from].island) {
+            node->on_packet(node->arg, sim->now_ns, event->payload->data, event->payload->len, event->from);
+        }
+    }
+    drop_payload(event->payload);
+}
+
 static void run_event(struct sim *sim, const struct sim_event *event)
 {
+    if (event->node < 0) {
+        run_group_event(sim, event);
+        return;
+    }
     struct sim_node *node = &sim->nodes[event->node];
     if (event->from >= 0) {
         if (!node->stopped) {
@@ -379,7 +420,7 @@ uint64_t sim_last_seed(uint64_t count)
 
 bool sim_report(const char *scenario, uint64_t seed)
 {
-    fprintf(stderr, "%s failed with seed %llu; replay with UM_SIM_SEED=%llu\n", scenario, (unsigned long long)seed,
-            (unsigned long long)seed);
+    fprintf(stderr, "%s failed with seed %llu; replay with UM_SIM_SEED=%llu or \"<program> %s --seed %llu\"\n",
+            scenario, (unsigned long long)seed, (unsigned long long)seed, scenario, (unsigned long long)seed);
     return false;
 }
