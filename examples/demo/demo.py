@@ -104,13 +104,13 @@ def live_table(publishers: list[Child], subscribers: list[Child]) -> Table:
 
 def summary(console: Console, publishers: list[Child], subscribers: list[Child]) -> bool:
     sent = sum(child.count for child in publishers)
-    console.print(f"\nsent      {sent:,} messages from {len(publishers)} publishers")
+    console.print(f"\nsent      {sent:,} messages from {len(publishers)} publishers", soft_wrap=True)
     good = sent > 0
     for child in subscribers:
         missing = sent - child.count
         lost = max(missing, int(child.state["lost"]))
         latency = "  ".join(f"{name} {value:,.0f} us" for name, value in child.state["latency_us"].items())
-        console.print(f"received  {child.count:,} by {child.label}, lost {lost}; latency {latency}")
+        console.print(f"received  {child.count:,} by {child.label}, lost {lost}; latency {latency}", soft_wrap=True)
         good = good and lost == 0
     return good
 
@@ -119,7 +119,10 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
     symbols = sorted(market.prices())
     half = (len(symbols) + 1) // 2
     common: dict[str, Any] = {"options": options, "seconds": seconds, "rate": rate}
-    console.print(f"topics {market.PREFIX}<{'|'.join(symbols)}>, {seconds:.0f} seconds at {2 * rate:,.0f} messages/s")
+    console.print(
+        f"topics {market.PREFIX}<{'|'.join(symbols)}>, {seconds:.0f} seconds at {2 * rate:,.0f} messages/s",
+        soft_wrap=True,
+    )
     children: list[Child] = []
     try:
         subscribers = [
@@ -168,7 +171,10 @@ def main() -> int:
         os.execv(again[0], again)
     if os.environ["UM_PRIVATE_NET"] == "1":
         return 0 if run(console, arguments.seconds, arguments.rate, options) else 1
-    console.print("no private network permitted here: topics are found through lbmrd on 127.0.0.1 instead of multicast")
+    console.print(
+        "no private network permitted here: topics are found through lbmrd on 127.0.0.1 instead of multicast",
+        soft_wrap=True,
+    )
     options["resolver_unicast_daemon"] = f"127.0.0.1:{LBMRD_PORT}"
     daemon = subprocess.Popen(
         [str(BUILD / "bin" / "lbmrd"), "-i", "127.0.0.1", "-p", str(LBMRD_PORT)], stdout=subprocess.DEVNULL
