@@ -144,20 +144,29 @@ void um_config_start(void)
     (void)um_config_ready(); /* a failure repeats, and is reported, when the first object needs its options */
 }
 
+/* Whatever does not succeed here is done by the next um_config_ready. */
 void um_config_reset(void)
 {
-    pthread_mutex_lock(&start_lock);
+    if (!is_started()) {
+        pthread_mutex_lock(&start_lock);
+        (void)start(false);
+        pthread_mutex_unlock(&start_lock);
+    }
     pthread_mutex_lock(&lock);
-    state = NOT_STARTED;
-    clear_blocks(initial);
-    clear_blocks(current);
     um_xml_free(xml);
     xml = NULL;
     memset(&xml_failure, 0, sizeof xml_failure);
+    for (int scope = 0; scope < UM_SCOPE_COUNT && state == STARTED; scope++) {
+        um_attr_clear(&current[scope]);
+        generation[scope]++;
+        if (um_attr_init_copy(&current[scope], &initial[scope]) != 0) {
+            state = NOT_STARTED;
+            clear_blocks(initial);
+            clear_blocks(current);
+        }
+    }
     pthread_mutex_unlock(&lock);
-    (void)start(false);
     um_option_warnings_reset();
-    pthread_mutex_unlock(&start_lock);
 }
 
 /* ---- defaults and the XML table ---- */

@@ -320,16 +320,17 @@ static int add_keyed(const struct um_option *option, struct um_option_list *list
 {
     bool queue = option->kind == UM_KIND_LIST_QUEUE;
     for (size_t i = 0; i < list->count; i++) {
-        union entry *old = item_at(list, i);
-        bool same = queue ? strcmp(old->queue.name, entry->queue.name) == 0
-                          : old->store_group.index == entry->store_group.index;
+        union entry old;
+        memcpy(&old, item_at(list, i), option->item_size);
+        bool same =
+            queue ? strcmp(old.queue.name, entry->queue.name) == 0 : old.store_group.index == entry->store_group.index;
         if (same) {
-            memcpy(old, entry, option->item_size);
+            memcpy(item_at(list, i), entry, option->item_size);
             return 0;
         }
-        if (!queue && old->store_group.index > entry->store_group.index) {
+        if (!queue && old.store_group.index > entry->store_group.index) {
             return um_error(UM_EINVAL, "CoreApi-9020-7", "option %s: group %d after group %d; give ascending indexes",
-                            option->name, entry->store_group.index, old->store_group.index);
+                            option->name, entry->store_group.index, old.store_group.index);
         }
     }
     return append(option, list, entry);

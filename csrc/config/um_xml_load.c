@@ -51,7 +51,6 @@ static int parse_error(const char *origin, xmlParserCtxtPtr parser)
 /* Entities are refused, so nothing can expand or be fetched; libxml2's own limits on depth and size stay on. */
 static xmlDocPtr parse(const char *origin, const char *data, size_t len)
 {
-    xmlInitParser();
     xmlParserCtxtPtr parser = xmlNewParserCtxt();
     if (parser == NULL) {
         um_error_nomem("XML parser", sizeof *parser);
@@ -222,18 +221,19 @@ static int remove_namespaces(const char *origin, xmlNodePtr node, int depth)
 
 /* ---- validation ---- */
 
-struct validation {
-    char text[300]; /* the first complaint */
+/* libxml2 reports here instead of printing; the first complaint of a validation is kept. */
+struct complaints {
+    bool validating;
     int line;
+    char text[300];
 };
 
-static void __attribute__((format(printf, 2, 3))) note_invalid(void *context, const char *format, ...)
+static void note_complaint(void *context, xmlErrorPtr error)
 {
-    struct validation *validation = context;
-    const xmlError *error = xmlGetLastError();
-    if (validation->text[0] == '\0' && error != NULL && error->message != NULL) {
-        snprintf(validation->text, sizeof validation->text, "%.*s", (int)strcspn(error->message, "\n"), error->message);
-        validation->line = error->line;
+    struct complaints *complaints = context;
+    if (complaints->validating && complaints->text[0] == '\0' && error->message != NULL) {
+        snprintf(complaints->text, sizeof complaints->text, "%.*s", (int)strcspn(error->message, "\n"), error->message);
+        complaints->line = error->line;
     }
 }
 
@@ -244,9 +244,8 @@ static xmlDtdPtr parse_grammar(void)
     return input == NULL ? NULL : xmlIOParseDTD(NULL, input, XML_CHAR_ENCODING_UTF8); /* consumes the input */
 }
 
-static int validate(const char *origin, xmlDocPtr doc)
+static int validate(const char *origin, xmlDocPtr doc, struct complaints *complaints)
 {
-    struct validation found = {.text = ""};
     xmlDtdPtr grammar = parse_grammar();
     xmlValidCtxtPtr context = xmlNewValidCtxt();
     if (grammar == NULL || context == NULL) {
@@ -254,15 +253,14 @@ static int validate(const char *origin, xmlDocPtr doc)
         xmlFreeValidCtxt(context);
         return um_error_nomem("XML validation", 0);
     }
-    context->userData = &found;
-    context->error = note_invalid;
-    context->warning = note_invalid;
+    complaints->validating = true;
     int valid = xmlValidateDtd(context, doc, grammar);
+    complaints->validating = false;
     xmlFreeValidCtxt(context);
     xmlFreeDtd(grammar);
     if (valid != 1) {
-        return um_error(UM_EINVAL, "CoreApi-9022-5", "%.200s line %d: invalid: %s", origin, found.line,
-                        found.text[0] == '\0' ? "the document does not follow the grammar" : found.text);
+        return um_error(UM_EINVAL, "CoreApi-9022-5", "%.200s line %d: invalid: %s", origin, complaints->line,
+                        complaints->text[0] == '\0' ? "the document does not follow the grammar" : complaints->text);
     }
     if (strcmp((const char *)xmlDocGetRootElement(doc)->name, "um-configuration") != 0) {
         return um_error(UM_EINVAL, "CoreApi-9022-6", "%.200s: the root element must be um-configuration", origin);
@@ -301,7 +299,8 @@ static int select_application(struct um_xml *xml, const char *origin, const char
 
 /* ---- the interface ---- */
 
-static xmlDocPtr load_document(const char *origin, const char *directory, const char *data, size_t len)
+static xmlDocPtr load_quietly(const char *origin, const char *directory, const char *data, size_t len,
+                              struct complaints *complaints)
 {
     struct include_walk walk = {0};
     xmlDocPtr doc = parse(origin, data, len);
@@ -309,10 +308,23 @@ static xmlDocPtr load_document(const char *origin, const char *directory, const 
         return NULL;
     }
     if (include_children(xmlDocGetRootElement(doc), directory, 0, &walk) != 0 ||
-        remove_namespaces(origin, xmlDocGetRootElement(doc), 0) != 0 || validate(origin, doc) != 0) {
+        remove_namespaces(origin, xmlDocGetRootElement(doc), 0) != 0 || validate(origin, doc, complaints) != 0) {
         xmlFreeDoc(doc);
         return NULL;
     }
+    return doc;
+}
+
+/* The application's own libxml2 error handler of this thread is put back afterwards. */
+static xmlDocPtr load_document(const char *origin, const char *directory, const char *data, size_t len)
+{
+    struct complaints complaints = {.validating = false};
+    xmlInitParser();
+    xmlStructuredErrorFunc handler = xmlStructuredError;
+    void *context = xmlStructuredErrorContext;
+    xmlSetStructuredErrorFunc(&complaints, note_complaint);
+    xmlDocPtr doc = load_quietly(origin, directory, data, len, &complaints);
+    xmlSetStructuredErrorFunc(context, handler);
     return doc;
 }
 

@@ -33,14 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (um_source_options_resolve(NULL, NULL, "topic", &source) == 0) {
         um_options_clear(UM_SCOPE_SOURCE, &source);
     }
-    for (int scope = 0; scope < UM_SCOPE_COUNT; scope++) {
-        static lbm_config_option_t dump[256];
-        struct um_attr attr;
-        int count = 256;
-        if (um_config_attr_current(&attr, scope) == 0) {
-            um_options_dump(scope, attr.options, &count, dump);
-            um_attr_clear(&attr);
-        }
+    static lbm_config_option_t dump[256];
+    enum um_option_scope scope = size % UM_SCOPE_COUNT;
+    struct um_attr attr;
+    int count = 256;
+    if (um_config_attr_current(&attr, scope) == 0) {
+        um_options_dump(scope, attr.options, &count, dump);
+        um_attr_clear(&attr);
     }
     return 0;
 }
