@@ -61,7 +61,8 @@ class Capture:
     def judge(self) -> None:
         """Nothing malformed, no expert warning or error, no payload that the dissectors left undissected.
 
-        The kernel's own acknowledgements of a needless TCP retransmission (D-SACK), seen on busy machines, do not count.
+        The kernel's own acknowledgements of a needless TCP retransmission (D-SACK), seen on busy machines,
+        do not count.
         """
         bad = self.tshark(
             "-Y",

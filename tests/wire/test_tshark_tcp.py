@@ -64,10 +64,10 @@ def test_o4_source_side_filtering(host: Host, loopback_config: Config, wire: Cap
         "source transport_tcp_port 14375",
         "context request_tcp_port 0",
     )
-    source = host.start("lbmmsrc", "-c", config, "-S", 4, "-M", 400, "-d", 4, "-L", 2)
+    source = host.start("lbmmsrc", "-c", config, "-S", 4, "-M", 400, "-d", 4, "-L", 12)
     receiver = host.start("lbmrcv", "-c", config, "-r", 100, "29west.example.multi.2")
+    receiver.finish()  # it leaves while the source is there to be told
     source.finish()
-    receiver.finish()
     wire.stop()
     wire.judge()
     assert wire.count("lbmc.ssf_init.transport_idx") > 0
