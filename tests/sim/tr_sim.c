@@ -1404,3 +1404,80 @@ TEST(memory_per_topic_stays_below_600_bytes)
     CHECK(per_advert < 600);
     CHECK(per_subscription < 600);
 }
+
+/* ---- memory failures ---- */
+
+static unsigned allocations_left;
+static bool fail_when_used_up(size_t size)
+{
+    return allocations_left-- == 0;
+}
+
+static enum um_tr_sent swallow(void *io, const uint8_t *data, size_t len)
+{
+    return UM_TR_SENT;
+}
+
+static void no_timer(void *io, uint64_t due_ns)
+{
+}
+
+static bool match_all(void *pattern_user, const char *topic)
+{
+    return true;
+}
+
+/* One life of an engine; every step may fail for want of memory, none may crash or leak. */
+static void short_life(void)
+{
+    static const struct um_tr_ops ops = {.send = swallow, .set_timer = no_timer};
+    static const struct um_resolver_events events = {on_source, on_source_gone, on_no_source, on_pattern_match, NULL};
+    struct um_tr_config config = default_config();
+    struct um_tr_advert_options options = default_advert();
+    struct um_tr_query_options query = default_query();
+    struct um_tr_timing wildcard = default_wildcard();
+    struct um_tr_advert_spec spec = {.topic = "orders"};
+    struct interest interest = {0};
+    struct context context = {0};
+    uint64_t now = SIM_SEC;
+    uint8_t tir[] = {0, 0, 0, 1, 'o', 'r', 'd', 'e', 'r', 's', 0, 0, 6, 0, 0, 0, 0, 0, 10, 10, 1, 1, 5, 0x38, 0x23};
+    uint8_t wild[] = {1, 1, 0, 0, 1, '^', 'o', 0};
+    uint8_t use[] = {4, 0, 0, 0, 0, 15, 0, 1, 0, 11, 1, 0, 'o', 'r', 'd', 'e', 'r', 's', 0};
+    options.final_advertisements = true;
+    struct um_tr_engine *engine = um_tr_engine_create(&config, &ops, NULL, &events, NULL, now);
+    if (engine == NULL) {
+        return;
+    }
+    struct um_tr_advert *advert = um_tr_engine_advertise(engine, now, &spec, &options);
+    struct um_tr_topic *topic = um_tr_engine_subscribe(engine, now, "orders", &query, false, &interest);
+    struct um_tr_pattern *pattern =
+        um_tr_engine_subscribe_pattern(engine, now, "^o", 1, &wildcard, match_all, &context);
+    um_tr_engine_on_packet(engine, now, tir, sizeof tir, 1, 1);
+    um_tr_engine_on_packet(engine, now, wild, sizeof wild, 1, 1);
+    um_tr_engine_on_packet(engine, now, use, sizeof use, 1, 1);
+    um_tr_engine_request(engine, now, 0x07, 100, 1);
+    um_tr_engine_set_context_info(engine, "name", 1, 1);
+    um_tr_engine_on_timer(engine, now + 200 * SIM_MS);
+    if (pattern != NULL) {
+        um_tr_engine_unsubscribe_pattern(engine, now + 300 * SIM_MS, pattern);
+    }
+    if (topic != NULL) {
+        um_tr_engine_unsubscribe(engine, now + 300 * SIM_MS, topic);
+    }
+    if (advert != NULL) {
+        um_tr_engine_withdraw(engine, now + 300 * SIM_MS, advert);
+    }
+    um_tr_engine_on_timer(engine, now + 600 * SIM_MS);
+    um_tr_engine_flush(engine, now + 700 * SIM_MS);
+    um_tr_engine_destroy(engine);
+}
+
+TEST(any_failed_allocation_leaves_the_engine_whole)
+{
+    for (unsigned n = 0; n < 80; n++) {
+        allocations_left = n;
+        um_mem_set_fail_hook(fail_when_used_up);
+        short_life();
+        um_mem_set_fail_hook(NULL);
+    }
+}
