@@ -103,8 +103,16 @@ static int record_log(int level, const char *message, void *clientd)
     return 0;
 }
 
+/* Tests never ask the network for a name. */
+static int one_known_host(const char *name, struct in_addr *out)
+{
+    out->s_addr = htonl(INADDR_LOOPBACK);
+    return strcmp(name, "known.example") == 0 ? 0 : -1;
+}
+
 static void fresh(void)
 {
+    um_option_set_host_resolver(one_known_host);
     um_log_set_proc(record_log, NULL);
     um_config_reset();
     last_log[0] = '\0';
@@ -469,6 +477,25 @@ TEST(write_through_aliases_and_coupled_options_change_together)
     context->destroy(c);
     receiver->destroy(r);
     source->destroy(s);
+}
+
+TEST(host_names_stand_for_addresses_and_interfaces)
+{
+    fresh();
+    void *c;
+    const struct family *context = family_of("context");
+    CHECK_EQ(context->create(&c), 0);
+    CHECK_EQ(context->str_set(c, "resolver_multicast_address", "known.example"), 0);
+    CHECK(reads(context, c, "resolver_multicast_address", "127.0.0.1"));
+    CHECK_EQ(context->str_set(c, "default_interface", "known.example"), 0);
+    CHECK(reads(context, c, "default_interface", "127.0.0.1/32"));
+    CHECK_EQ(context->str_set(c, "default_interface", "known.example/8"), 0);
+    CHECK(reads(context, c, "default_interface", "127.0.0.1/8"));
+    CHECK_EQ(context->str_set(c, "resolver_unicast_daemon", "known.example:15380"), 0);
+    CHECK(reads(context, c, "resolver_unicast_daemon", "127.0.0.1:15380"));
+    CHECK_EQ(context->str_set(c, "resolver_multicast_address", "unknown.example"), -1);
+    CHECK_CONTAINS(lbm_errmsg(), "host name not found");
+    context->destroy(c);
 }
 
 TEST(lists_accumulate_skip_duplicates_and_are_cleared_by_their_entry)
