@@ -87,12 +87,15 @@ def throughput(bench: Bench, report: list[str]) -> None:
             )
             rates = [float(r["msgs_per_s"]) for r in (raw, um, zmq)]
             print(
-                f"  one way {size:>5} B, batch {batch:>5}: bare {rates[0] / 1e6:6.2f} M/s, libum {rates[1] / 1e6:6.2f} M/s, "
+                f"  one way {size:>5} B, batch {batch:>5}: bare {rates[0] / 1e6:6.2f} M/s, "
+                f"libum {rates[1] / 1e6:6.2f} M/s, "
                 f"libzmq {rates[2] / 1e6:5.2f} M/s   (cores {raw['core_to_core_ns']} ns apart)",
                 flush=True,
             )
             if size == 64:
-                target(f"64 B one way, {batch} B batches, share of the bare loop", rates[1] / rates[0], 0.5, True, report)
+                target(
+                    f"64 B one way, {batch} B batches, share of the bare loop", rates[1] / rates[0], 0.5, True, report
+                )
             if size == 64 and batch == 65536:
                 target("64 B one way, 64 KiB batches, times libzmq", rates[1] / rates[2], 2.0, True, report)
     args = ["--mode", "oneway", "--size", "64"]
@@ -118,7 +121,9 @@ def latency(bench: Bench, report: list[str]) -> None:
                 flush=True,
             )
             if size == 64:
-                target(f"64 B ping-pong {how}, p50 over the bare loop", um["p50_us"] / raw["p50_us"], 1.25, False, report)
+                target(
+                    f"64 B ping-pong {how}, p50 over the bare loop", um["p50_us"] / raw["p50_us"], 1.25, False, report
+                )
     bench.cells("p50_us", ["--impl", "zmq", "--mode", "pingpong", "--size", "64"])
 
 
@@ -129,7 +134,8 @@ def resolution(build: Path, rows: list[Result]) -> None:
             row = run_json([program, "--topics", str(topics), *extra])
             rows.append(row)
             print(
-                f"  {topics} topics, limiters {row['limiters']}: {row['resolved']} resolved in {row['resolve_s']:.2f} s; "
+                f"  {topics} topics, limiters {row['limiters']}: {row['resolved']} resolved "
+                f"in {row['resolve_s']:.2f} s; "
                 f"{row['bytes_per_source']:.0f} B per source, {row['bytes_per_receiver']:.0f} B per receiver",
                 flush=True,
             )
@@ -147,9 +153,7 @@ def plot(rows: list[Result], path: Path) -> None:
 
     fig, axis = plt.subplots(figsize=(7, 4))
     for impl, label in (("raw", "bare loop"), ("um", "libum"), ("zmq", "libzmq")):
-        found = {
-            r["size"]: r["msgs_per_s"] / 1e6 for r in rows if r.get("impl") == impl and r.get("batch") == 65536
-        }
+        found = {r["size"]: r["msgs_per_s"] / 1e6 for r in rows if r.get("impl") == impl and r.get("batch") == 65536}
         sizes = sorted(found)
         axis.plot(sizes, [found[s] for s in sizes], marker="o", label=label)
     axis.set_xscale("log", base=2)
@@ -174,7 +178,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     report: list[str] = []
     bench = Bench(options.build, options.runs, options.seconds)
-    print(f"machine: {platform.machine()}, kernel {platform.release()}, {os.cpu_count()} cores; A on core 0, B on core 1")
+    print(
+        f"machine: {platform.machine()}, kernel {platform.release()}, {os.cpu_count()} cores; A on core 0, B on core 1"
+    )
     throughput(bench, report)
     latency(bench, report)
     rows: list[Result] = []

@@ -3,6 +3,7 @@
 
 Usage: options_doc.py [--check]    --check changes nothing and fails when the file is not up to date.
 """
+
 import pathlib
 import re
 import sys
@@ -13,19 +14,28 @@ TARGET = ROOT / "docs" / "options.md"
 SCOPES = ["context", "source", "receiver", "wildcard_receiver", "event_queue", "hfx", "xsp"]
 ACTED = {"ACTS": "yes", "NOT_YET": "not yet", "NO_EFFECT": "no effect", "REFUSED": "creation fails"}
 TYPES = {
-    "SWITCH": "0 or 1", "ADDRESS": "address", "INTERFACE": "interface", "PORT": "port", "STRING": "text",
-    "SESSION_ID": "session id", "MASK": "event mask", "HASH": "hash name", "CALLBACK": "function",
+    "SWITCH": "0 or 1",
+    "ADDRESS": "address",
+    "INTERFACE": "interface",
+    "PORT": "port",
+    "STRING": "text",
+    "SESSION_ID": "session id",
+    "MASK": "event mask",
+    "HASH": "hash name",
+    "CALLBACK": "function",
 }
 
 INTRODUCTION = """# Options
 
-All options of libum, made by `tools/options_doc.py` from `csrc/config/options.def`; do not edit. Set them in a text file
-(`scope option value`), in an XML file, or on an attribute object with `lbm_*_attr_setopt` and `lbm_*_attr_str_setopt`.
+All options of libum, made by `tools/options_doc.py` from `csrc/config/options.def`; do not edit. Set them in a text
+file (`scope option value`), in an XML file, or on an attribute object with `lbm_*_attr_setopt` and
+`lbm_*_attr_str_setopt`.
 
-*When*: `before` the object is created, or `live`, also on the object. *Acts*: `yes`; `not yet`, the value is kept and one
-warning tells that its feature is not part of this version; `no effect`, accepted for existing programs; `creation fails`
-when set to anything but the default. Defaults and values are the text form; the type is that of the binary form, and *net*
-marks binary values in network byte order. Deprecated options are in *italics*; those that start with `um_` are ours.
+*When*: `before` the object is created, or `live`, also on the object. *Acts*: `yes`; `not yet`, the value is kept and
+one warning tells that its feature is not part of this version; `no effect`, accepted for existing programs; `creation
+fails` when set to anything but the default. Defaults and values are the text form; the type is that of the binary
+form, and *net* marks binary values in network byte order. Deprecated options are in *italics*; those that start with
+`um_` are ours.
 """
 
 
@@ -62,7 +72,20 @@ def read_table():
             name, target, status, flags = fields
             rows[macro[:-6].lower()].append({"name": name, "alias": target, "status": status, "flags": flags})
         else:
-            keys = ["name", "type", "kind", "units", "default", "min", "max", "values", "when", "order", "status", "flags"]
+            keys = [
+                "name",
+                "type",
+                "kind",
+                "units",
+                "default",
+                "min",
+                "max",
+                "values",
+                "when",
+                "order",
+                "status",
+                "flags",
+            ]
             rows[macro.lower()].append(dict(zip(keys, fields)))
     return rows, successors, writes, ports
 

@@ -2,6 +2,7 @@
 
 UM_BUILD_DIR names the build tree (default ./build).
 """
+
 import os
 import re
 import subprocess
@@ -44,8 +45,9 @@ def test_nothing_else_is_exported():
 
 
 def test_the_coverage_page_is_up_to_date_and_every_function_is_defined_once():
-    check = subprocess.run([sys.executable, ROOT / "tools" / "api_coverage.py", "--check"], capture_output=True, text=True,
-                           check=False)
+    check = subprocess.run(
+        [sys.executable, ROOT / "tools" / "api_coverage.py", "--check"], capture_output=True, text=True, check=False
+    )
     assert check.returncode == 0, check.stderr
 
 
@@ -55,8 +57,16 @@ def test_the_library_needs_only_what_it_documents():
     assert re.search(r"SONAME.*\[libum\.so\.0\]", dynamic)
     needed = {name.split(".so")[0] for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic)}
     sanitizers = {"libasan", "libubsan", "libtsan"}
-    assert needed - sanitizers <= {"libc", "libm", "libpcre2-8", "libxml2", "ld-linux-x86-64", "libgcc_s", "libdl",
-                                   "libpthread"}
+    assert needed - sanitizers <= {
+        "libc",
+        "libm",
+        "libpcre2-8",
+        "libxml2",
+        "ld-linux-x86-64",
+        "libgcc_s",
+        "libdl",
+        "libpthread",
+    }
 
 
 @pytest.fixture(name="include")
@@ -66,14 +76,33 @@ def include_directory(tmp_path):
 
 
 @pytest.mark.parametrize("header", HEADERS)
-@pytest.mark.parametrize("compiler, standard, suffix", [("gcc", "c11", "c"), ("g++", "c++11", "cpp"),
-                                                        ("clang", "c11", "c"), ("clang++", "c++11", "cpp")])
+@pytest.mark.parametrize(
+    "compiler, standard, suffix",
+    [("gcc", "c11", "c"), ("g++", "c++11", "cpp"), ("clang", "c11", "c"), ("clang++", "c++11", "cpp")],
+)
 def test_each_header_compiles_alone_without_a_warning(header, compiler, standard, suffix, include, tmp_path):
     if subprocess.run(["which", compiler], capture_output=True, check=False).returncode != 0:
         pytest.skip(f"{compiler} is not installed")
     source = tmp_path / f"alone.{suffix}"
-    source.write_text(f"#include <lbm/{header}>\n#include <lbm/{header}>\nint alone(void);\nint alone(void) {{ return 0; }}\n")
-    run = subprocess.run([compiler, f"-std={standard}", "-Wall", "-Wextra", "-pedantic", "-Wstrict-prototypes"
-                          if suffix == "c" else "-Wall", "-Werror", "-I", include, "-fsyntax-only", source],
-                         capture_output=True, text=True, check=False)
+    source.write_text(
+        f"#include <lbm/{header}>\n#include <lbm/{header}>\nint alone(void);\nint alone(void) {{ return 0; }}\n"
+    )
+    run = subprocess.run(
+        [
+            compiler,
+            f"-std={standard}",
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Wstrict-prototypes" if suffix == "c" else "-Wall",
+            "-Werror",
+            "-I",
+            include,
+            "-fsyntax-only",
+            source,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr

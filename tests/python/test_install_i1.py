@@ -2,6 +2,7 @@
 
 Only the install tree is used: the build tree (UM_BUILD_DIR, default ./build) is installed into a temporary DESTDIR.
 """
+
 import os
 import shutil
 import subprocess
@@ -102,7 +103,8 @@ def pkg_config(tree, *arguments):
 def test_i1_the_install_tree_has_headers_libraries_and_programs(tree):
     libraries = library_directory(tree)
     assert {path.name for path in (tree / "include" / "lbm").iterdir()} == {
-        path.name for path in (ROOT / "include").glob("*.h")}
+        path.name for path in (ROOT / "include").glob("*.h")
+    }
     assert os.readlink(libraries / "libum.so") == "libum.so.0"
     assert os.readlink(libraries / "liblbm.so") == "libum.so"
     assert (libraries / "libum.a").is_file()
@@ -130,8 +132,12 @@ def test_i1_cmake_finds_the_package_and_links_both_ways(tree, program, tmp_path)
 
 def test_i1_a_newer_version_than_installed_is_refused(tree, program, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS.replace("um 0.1", "um 99.0"))
-    done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tree}"],
-                          capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["cmake", "-S", tmp_path, "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tree}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode != 0 and "99.0" in done.stderr
 
 
@@ -149,7 +155,17 @@ def test_i1_pkg_config_links_the_static_library(tree, program, tmp_path):
 
 
 def test_i1_programs_written_for_liblbm_link(tree, program, tmp_path):
-    run("cc", *sanitizer_flags(), program, "-o", tmp_path / "lbm", "-I", tree / "include", "-L", library_directory(tree),
-        "-llbm")
+    run(
+        "cc",
+        *sanitizer_flags(),
+        program,
+        "-o",
+        tmp_path / "lbm",
+        "-I",
+        tree / "include",
+        "-L",
+        library_directory(tree),
+        "-llbm",
+    )
     assert needs_libum(tmp_path / "lbm")
     check_output(tmp_path / "lbm", tree)
