@@ -302,6 +302,26 @@ STAGES: dict[str, Callable[[Settings], Tally]] = {
 }
 
 
+def record_soak(results: Sequence[tuple[str, Tally, float]]) -> None:
+    """Put the results of a long run into docs/reliability.md."""
+    page = ROOT / "docs" / "reliability.md"
+    rows = [f"| {name} | {tally} | {seconds:.0f} s |" for name, tally, seconds in results]
+    day = time.strftime("%Y-%m-%d")
+    body = [
+        f"Run of {day}, `make soak`, on {CORES} cores: full message counts, a million inputs for each fuzz target.",
+        "",
+        "| stage | result | time |",
+        "|---|---|---|",
+        *rows,
+    ]
+    text = page.read_text()
+    begin, end = "<!-- soak:begin -->", "<!-- soak:end -->"
+    head, rest = text.split(begin, 1)
+    tail = rest.split(end, 1)[1]
+    page.write_text(head + begin + "\n" + "\n".join(body) + "\n" + end + tail)
+    print(f"== recorded in {page.relative_to(ROOT)}", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the project's checks.")
     parser.add_argument("--stage", action="append", choices=list(STAGES), help="run only this stage; repeatable")
@@ -309,6 +329,7 @@ def main() -> int:
     arguments = parser.parse_args()
     settings = Settings(arguments.soak, int(os.environ.get("UM_FUZZ_SECONDS", "60")))
     total = Tally()
+    results = []
     begin = time.monotonic()
     for name in arguments.stage or list(STAGES):
         print(f"== {name}", flush=True)
@@ -317,7 +338,10 @@ def main() -> int:
         for complaint in tally.complaints:
             print(complaint, flush=True)
         print(f"== {name}: {tally} in {time.monotonic() - start:.0f} s", flush=True)
+        results.append((name, tally, time.monotonic() - start))
         total.add(tally)
+    if arguments.soak and not arguments.stage:
+        record_soak(results)
     print(f"== all stages took {time.monotonic() - begin:.0f} s", flush=True)
     print(total, flush=True)
     return 1 if total.failed else 0

@@ -126,13 +126,13 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
     children: list[Child] = []
     try:
         subscribers = [
-            Child("subscriber.py", "subscriber, each topic", {**common, "symbols": symbols, "wildcard": False}),
-            Child("subscriber.py", f"subscriber {market.PATTERN}", {**common, "symbols": symbols, "wildcard": True}),
+            Child("subscriber.py", "subscriber, by topic", {**common, "symbols": symbols, "wildcard": False}),
+            Child("subscriber.py", "subscriber, by pattern", {**common, "symbols": symbols, "wildcard": True}),
         ]
         children += subscribers
         publishers = [
-            Child("publisher.py", f"publisher {','.join(part)}", {**common, "symbols": part})
-            for part in (symbols[:half], symbols[half:])
+            Child("publisher.py", f"publisher {number}", {**common, "symbols": part})
+            for number, part in enumerate((symbols[:half], symbols[half:]), 1)
         ]
         children += publishers
         for child in subscribers:
@@ -165,7 +165,12 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=1000, help="messages per second of each publisher")
     arguments = parser.parse_args()
     console = Console()
-    options: dict[str, object] = {"default_interface": "127.0.0.1"}
+    options: dict[str, object] = {
+        "default_interface": "127.0.0.1",
+        # What every system grants, so that no warning about it stands above the table.
+        "resolver_multicast_receiver_socket_buffer": 131072,
+        "resolver_unicast_receiver_socket_buffer": 131072,
+    }
     if "UM_PRIVATE_NET" not in os.environ:
         again = [str(ROOT / "tools" / "private_net.sh"), sys.executable, __file__, *sys.argv[1:]]
         os.execv(again[0], again)
