@@ -123,6 +123,7 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
         f"topics {market.PREFIX}<{'|'.join(symbols)}>, {seconds:.0f} seconds at {2 * rate:,.0f} messages/s",
         soft_wrap=True,
     )
+    console.print(f"two publishers; two subscribers, one by topic, one by the pattern {market.PATTERN}", soft_wrap=True)
     children: list[Child] = []
     try:
         subscribers = [
