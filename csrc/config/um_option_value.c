@@ -18,7 +18,7 @@
 #include "base/um_error.h"
 #include "base/um_map.h"
 #include "base/um_mem.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 
 enum { SHOWN_TEXT = 80, LONGEST_HOST_NAME = 253 };
 
@@ -177,7 +177,7 @@ static int check_number(const struct um_option *option, wide_t value, const char
 
 static int parse_number(const struct um_option *option, const char *text, void *field)
 {
-    wide_t value;
+    wide_t value = 0;
     long long named;
     if (option->kind == UM_KIND_ENUM && um_option_named_value(option->values, text, &named)) {
         value = named;

@@ -132,7 +132,10 @@ static int um_context_open_messaging(lbm_context_t *ctx)
         return -1;
     }
     ctx->resolver = um_resolver_create(ctx->loop, &ctx->opts, ctx->instance, &um_context_resolver_events, ctx);
-    if (ctx->resolver == NULL || um_sources_init(ctx) < 0) {
+    if (ctx->resolver == NULL ||
+        um_resolver_set_context_info(ctx->resolver, ctx->opts.context_name, ctx->env.request_ip.s_addr,
+                                     ctx->env.request_port) < 0 ||
+        um_sources_init(ctx) < 0) {
         return -1;
     }
     ctx->sources_ready = true;

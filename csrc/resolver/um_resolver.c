@@ -9,7 +9,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 #include "resolver/um_tr_agent.h"
 
 struct um_resolver {

@@ -11,7 +11,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_random.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 #include "net/um_socket.h"
 #include "resolver/um_tr_unicast.h"
 #include "wire/um_lbmr.h"

@@ -10,7 +10,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 #include "net/um_socket.h"
 
 #define RESOLVER_REMEDY                                                                                                \

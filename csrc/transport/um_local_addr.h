@@ -6,7 +6,7 @@
 #include <lbm/lbm.h>
 #include <netinet/in.h>
 
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 
 /* 0, or -1 + UM_EINVAL when no interface of this host matches. */
 static inline int um_local_addr(const lbm_ipv4_address_mask_t *option, const lbm_ipv4_address_mask_t *fallback,

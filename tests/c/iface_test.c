@@ -6,7 +6,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 #include "um_test_net.h"
 
 static char lines[8192];

@@ -366,11 +366,10 @@ TEST(creating_and_deleting_inside_a_callback_is_refused_and_sending_works)
 
 static int cancelled, cancel_thread;
 
-static int on_cancel(int dispatch_thrd, void *clientd)
+static void on_cancel(int dispatch_thrd, void *clientd)
 {
     cancel_thread = dispatch_thrd;
     cancelled++;
-    return 0;
 }
 
 TEST(delete_ex_calls_back_when_no_event_of_the_source_is_left)

@@ -1,6 +1,7 @@
 /* lbmrd: forwards topic resolution datagrams between its clients, for networks
  * without multicast. Command line, log, socket and the loop around the engine
  * in resolver/; one thread. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
@@ -19,7 +20,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 #include "net/um_socket.h"
 #include "resolver/um_lbmrd_engine.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 #include "net/um_socket.h"
 #include "transport/tcp/um_tcp_client.h"
 

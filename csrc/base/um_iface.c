@@ -1,7 +1,7 @@
 /* Network interfaces: enumeration, parsing of the textual forms and the default
  * choice. Owns the record of choices already logged. Any thread. */
 #define _GNU_SOURCE
-#include "net/um_iface.h"
+#include "base/um_iface.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

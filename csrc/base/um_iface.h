@@ -1,7 +1,7 @@
 /* Network interfaces: enumeration, the four textual forms of config-files.md
  * section 7.2, and the choice of a default (logged, with the alternatives). */
-#ifndef UM_NET_IFACE_H
-#define UM_NET_IFACE_H
+#ifndef UM_BASE_IFACE_H
+#define UM_BASE_IFACE_H
 
 #include <netinet/in.h>
 #include <stdbool.h>
