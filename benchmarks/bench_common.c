@@ -80,11 +80,13 @@ void bench_oneway_message(const void *data)
     }
 }
 
-bool bench_wait_ready(void)
+bool bench_meet(void)
 {
+    static int meetings;
+    int expected = 2 * ++meetings;
     atomic_fetch_add(&bench_shared->ready, 1);
-    for (int i = 0; i < 15000 && !atomic_load(&bench_shared->abort); i++) {
-        if (atomic_load(&bench_shared->ready) >= 2) {
+    for (int i = 0; i < 15000 && !bench_finished(); i++) {
+        if (atomic_load(&bench_shared->ready) >= expected) {
             return true;
         }
         bench_sleep_ms(1);

@@ -21,7 +21,7 @@ enum bench_kind { BENCH_HELLO, BENCH_WARM, BENCH_MEASURED, BENCH_END };
 
 /* Lives in memory shared by both processes. */
 struct bench_shared {
-    _Alignas(64) atomic_int ready; /* processes set up */
+    _Alignas(64) atomic_int ready; /* calls of bench_meet */
     _Alignas(64) atomic_int seen_a, seen_b; /* a HELLO arrived */
     _Alignas(64) atomic_int done, abort;
     uint16_t port[2];      /* for the raw loops */
@@ -59,8 +59,9 @@ void bench_sleep_ms(unsigned ms);
 int bench_main(int argc, char **argv, void (*side)(int role));
 /* B's bookkeeping of one-way messages: call per message. */
 void bench_oneway_message(const void *data);
-/* Wait until both sides are set up / an END arrived; false on abort or after the limit. */
-bool bench_wait_ready(void);
+/* Wait for the other side to come to the same call (both make the same calls in the same order); false on abort or after 15 s. */
+bool bench_meet(void);
+/* The run is over: an END arrived, or a side gave up. */
 bool bench_finished(void);
 /* Round trip of one cache line between the two cores, ns: says where the host has put them. */
 double bench_core_to_core_ns(void);

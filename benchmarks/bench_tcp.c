@@ -101,7 +101,8 @@ static bool pinger_reply(struct pinger *p, const void *data)
     return true;
 }
 
-/* ---- the bare loop ---- */
+/* ---- the bare loop: `raw` plays ping-pong over one connection, `rawpair` over one for each direction, as libum does, whose
+ * transport sessions carry data one way only ---- */
 static int raw_connect(int role)
 {
     int one = 1;
@@ -114,12 +115,12 @@ static int raw_connect(int role)
             bench_die("raw listen: %s", strerror(errno));
         }
         bench_shared->port[0] = ntohs(addr.sin_port);
-        bench_wait_ready();
+        bench_meet();
         int accepted = accept(fd, NULL, NULL);
         close(fd);
         fd = accepted;
     } else {
-        bench_wait_ready();
+        bench_meet();
         addr.sin_port = htons(bench_shared->port[0]);
         if (connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0) {
             bench_die("raw connect: %s", strerror(errno));
@@ -227,20 +228,29 @@ static void raw_echo(void *arg, const char *data)
 static void raw_side(int role)
 {
     static struct raw_out out;
-    out.fd = raw_connect(role);
+    int in = out.fd = raw_connect(role);
+    if (strcmp(bench_options.impl, "rawpair") == 0) {
+        in = raw_connect(role);
+        if (role == 1) {
+            int first = out.fd;
+            out.fd = in;
+            in = first;
+        }
+    }
     out.limit = bench_options.batch > 0 ? bench_options.batch : 2048;
     if (oneway() && role == 0) {
         run_sender(raw_send, &out);
     } else if (oneway()) {
-        raw_receive(out.fd, raw_count, NULL);
+        raw_receive(in, raw_count, NULL);
     } else if (role == 0) {
         struct raw_pong pong = {.out = &out};
         pinger_init(&pong.pinger);
         raw_send(&out, pinger_next(&pong.pinger), true);
-        raw_receive(out.fd, raw_pong, &pong);
+        raw_receive(in, raw_pong, &pong);
         shutdown(out.fd, SHUT_RDWR);
+        shutdown(in, SHUT_RDWR);
     } else {
-        raw_receive(out.fd, raw_echo, &out);
+        raw_receive(in, raw_echo, &out);
     }
 }
 
@@ -350,7 +360,7 @@ static void um_side_run(int role)
         } else {
             um_receiver(&side, "bench/a");
         }
-        bench_wait_ready();
+        bench_meet();
         if (role == 0) {
             um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
             run_sender(um_send, &side);
@@ -358,13 +368,10 @@ static void um_side_run(int role)
     } else {
         side.src = um_source(side.ctx, role == 0 ? "bench/a" : "bench/b");
         um_receiver(&side, role == 0 ? "bench/b" : "bench/a");
-        bench_wait_ready();
+        bench_meet();
         um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
         um_check(um_rcv_wait_ready(side.rcv, 1, 15000), "um_rcv_wait_ready");
-        bench_wait_ready(); /* both directions are up before the first ping */
-        while (atomic_load(&bench_shared->ready) < 4 && !bench_finished()) {
-            bench_sleep_ms(1);
-        }
+        bench_meet(); /* both directions are up before the first ping */
         if (role == 0) {
             pinger_init(&side.pinger);
             um_send(&side, pinger_next(&side.pinger), true);
@@ -422,7 +429,7 @@ static void zmq_side(int role)
     if (!oneway() || role == 0) {
         publisher = zmq_publisher(context, role);
     }
-    bench_wait_ready();
+    bench_meet();
     if (!oneway() || role == 1) {
         subscriber = zmq_subscriber(context, 1 - role);
     }
@@ -460,7 +467,7 @@ static void side(int role)
     } else if (strcmp(bench_options.impl, "zmq") == 0) {
         zmq_side(role);
 #endif
-    } else if (strcmp(bench_options.impl, "raw") == 0) {
+    } else if (strncmp(bench_options.impl, "raw", 3) == 0) {
         raw_side(role);
     } else {
         bench_die("--impl %s: not built in (um, raw, zmq)", bench_options.impl);

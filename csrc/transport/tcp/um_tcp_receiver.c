@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 /* Receives per wake-up: one session may move 1 MiB before the others get their turn. */
 #define RECEIVES_PER_PASS 4
+#define RECEIVES_PER_DELAYED_ACK 32 /* power of two: how often the wish for delayed acknowledgements is repeated */
 
 /* Value of transport_tcp_activity_method; the other one is the library timer (2). */
 #define ACTIVITY_METHOD_SO_KEEPALIVE 1
@@ -43,6 +45,7 @@ struct tcp_receiver {
     struct um_timer activity_timer;
     uint64_t activity_timeout_ns; /* 0 = off */
     uint64_t last_bytes_ns;
+    uint32_t receives; /* that brought bytes */
     unsigned keepalive_ms; /* 0 = off */
     struct um_buf *buf;
     struct um_lbttcp_reader reader;
@@ -152,6 +155,15 @@ static bool parse(struct tcp_receiver *receiver, uint64_t now_ns)
     }
 }
 
+/* The kernel acknowledges each small segment of a one-way stream at once, which costs a message a packet of its own on
+ * both sides. Delayed acknowledgements leave that to the second full segment or to a timer; the kernel falls back to
+ * immediate ones by itself, so the wish is repeated. Failure does not matter. */
+static void delay_acknowledgements(int fd)
+{
+    int off = 0;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof off);
+}
+
 enum receive_rc { RECEIVE_AGAIN, RECEIVE_DRAINED, RECEIVE_ENDED };
 
 static enum receive_rc receive_once(struct tcp_receiver *receiver, uint64_t now_ns)
@@ -166,6 +178,9 @@ static enum receive_rc receive_once(struct tcp_receiver *receiver, uint64_t now_
     size_t room = um_lbttcp_room(reader);
     ssize_t got = recv(receiver->ufd.fd, reader->data + reader->end, room, 0);
     if (got > 0) {
+        if ((receiver->receives++ & (RECEIVES_PER_DELAYED_ACK - 1)) == 0) {
+            delay_acknowledgements(receiver->ufd.fd);
+        }
         um_lbttcp_received(reader, (size_t)got);
         session->bytes_rcved += (uint64_t)got;
         receiver->last_bytes_ns = now_ns;
