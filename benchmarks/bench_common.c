@@ -168,7 +168,8 @@ static double percentile_us(double share)
 static void print_result(double core_to_core)
 {
     const struct bench_options *o = &bench_options;
-    printf("{\"impl\": \"%s\", \"mode\": \"%s\", \"size\": %zu, \"batch\": %zu, \"wait\": \"%s\", \"core_to_core_ns\": %.0f, "
+    printf("{\"impl\": \"%s\", \"mode\": \"%s\", \"size\": %zu, \"batch\": %zu, \"wait\": \"%s\", \"core_to_core_ns\": "
+           "%.0f, "
            "\"cpu_a\": %.2f, \"cpu_b\": %.2f",
            o->impl, o->mode, o->size, o->batch, o->spin ? "spin" : "block", core_to_core, bench_shared->cpu[0],
            bench_shared->cpu[1]);
@@ -178,10 +179,12 @@ static void print_result(double core_to_core)
                (unsigned long long)bench_shared->sample_count, percentile_us(0.5), percentile_us(0.99),
                percentile_us(0.999), percentile_us(1.0));
     } else {
-        double rate = bench_shared->seconds > 0 ? (double)(bench_shared->received & ~255ull) / bench_shared->seconds : 0;
-        printf(", \"sent\": %llu, \"received\": %llu, \"out_of_order\": %llu, \"msgs_per_s\": %.0f, \"mb_per_s\": %.1f}\n",
-               (unsigned long long)bench_shared->sent, (unsigned long long)bench_shared->received,
-               (unsigned long long)bench_shared->out_of_order, rate, rate * (double)o->size / 1e6);
+        double rate =
+            bench_shared->seconds > 0 ? (double)(bench_shared->received & ~255ull) / bench_shared->seconds : 0;
+        printf(
+            ", \"sent\": %llu, \"received\": %llu, \"out_of_order\": %llu, \"msgs_per_s\": %.0f, \"mb_per_s\": %.1f}\n",
+            (unsigned long long)bench_shared->sent, (unsigned long long)bench_shared->received,
+            (unsigned long long)bench_shared->out_of_order, rate, rate * (double)o->size / 1e6);
     }
 }
 
@@ -205,8 +208,9 @@ static void parse(int argc, char **argv)
         } else if (strcmp(name, "--seconds") == 0) {
             bench_options.seconds = strtod(value, NULL);
         } else {
-            bench_die("usage: %s --impl um|raw|zmq --mode oneway|pingpong --size BYTES --batch BYTES --seconds S [--spin]",
-                      argv[0]);
+            bench_die(
+                "usage: %s --impl um|raw|zmq --mode oneway|pingpong --size BYTES --batch BYTES --seconds S [--spin]",
+                argv[0]);
         }
     }
     if (bench_options.size < sizeof(struct bench_header)) {

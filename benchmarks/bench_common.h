@@ -21,10 +21,10 @@ enum bench_kind { BENCH_HELLO, BENCH_WARM, BENCH_MEASURED, BENCH_END };
 
 /* Lives in memory shared by both processes. */
 struct bench_shared {
-    _Alignas(64) atomic_int ready; /* calls of bench_meet */
+    _Alignas(64) atomic_int ready;          /* calls of bench_meet */
     _Alignas(64) atomic_int seen_a, seen_b; /* a HELLO arrived */
     _Alignas(64) atomic_int done, abort;
-    uint16_t port[2];      /* for the raw loops */
+    uint16_t port[2]; /* for the raw loops */
     uint64_t sent;
     uint64_t received;     /* measured messages seen by B */
     uint64_t out_of_order; /* by sequence */
@@ -55,11 +55,13 @@ extern struct bench_options bench_options;
 
 void bench_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void bench_sleep_ms(unsigned ms);
-/* Parse the options, make the shared page, run side(0) and side(1) as processes pinned to cores 0 and 1, print the JSON. */
+/* Parse the options, make the shared page, run side(0) and side(1) as processes pinned to cores 0 and 1, print the
+ * JSON. */
 int bench_main(int argc, char **argv, void (*side)(int role));
 /* B's bookkeeping of one-way messages: call per message. */
 void bench_oneway_message(const void *data);
-/* Wait for the other side to come to the same call (both make the same calls in the same order); false on abort or after 15 s. */
+/* Wait for the other side to come to the same call (both make the same calls in the same order); false on abort or
+ * after 15 s. */
 bool bench_meet(void);
 /* The run is over: an END arrived, or a side gave up. */
 bool bench_finished(void);

@@ -54,8 +54,9 @@ static void check(int rc, const char *what)
 
 static lbm_context_t *make_context(void)
 {
-    static const char *const off[] = {"resolver_initial_advertisement_bps", "resolver_initial_advertisements_per_second",
-                                      "resolver_initial_query_bps", "resolver_initial_queries_per_second"};
+    static const char *const off[] = {"resolver_initial_advertisement_bps",
+                                      "resolver_initial_advertisements_per_second", "resolver_initial_query_bps",
+                                      "resolver_initial_queries_per_second"};
     lbm_context_attr_t *attr;
     lbm_context_t *ctx;
     check(lbm_context_attr_create(&attr), "attr");

@@ -101,8 +101,8 @@ static bool pinger_reply(struct pinger *p, const void *data)
     return true;
 }
 
-/* ---- the bare loop: `raw` plays ping-pong over one connection, `rawpair` over one for each direction, as libum does, whose
- * transport sessions carry data one way only ---- */
+/* ---- the bare loop: `raw` plays ping-pong over one connection, `rawpair` over one for each direction, as libum does,
+ * whose transport sessions carry data one way only ---- */
 static int raw_connect(int role)
 {
     int one = 1;
@@ -305,7 +305,8 @@ static lbm_context_t *um_context(void)
     lbm_context_t *ctx;
     um_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
     um_check(lbm_context_attr_str_setopt(attr, "default_interface", "127.0.0.1"), "default_interface");
-    um_check(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1"), "resolver_multicast_interface");
+    um_check(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1"),
+             "resolver_multicast_interface");
     if (bench_options.spin) {
         um_check(lbm_context_attr_str_setopt(attr, "file_descriptor_management_behavior", "busy_wait"), "busy_wait");
     }

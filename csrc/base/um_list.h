@@ -54,7 +54,7 @@ static inline struct um_list *um_list_first(const struct um_list *list)
 }
 
 /* Walk; the body may remove `it`. */
-#define UM_LIST_FOREACH_SAFE(it, tmp, list) \
+#define UM_LIST_FOREACH_SAFE(it, tmp, list)                                                                            \
     for ((it) = (list)->next, (tmp) = (it)->next; (it) != (list); (it) = (tmp), (tmp) = (it)->next)
 
 #define UM_LIST_FOREACH(it, list) for ((it) = (list)->next; (it) != (list); (it) = (it)->next)

@@ -32,7 +32,7 @@ static inline size_t um_map_count(const struct um_map *map)
 
 struct um_u32_map {
     uint32_t *keys;
-    void **values; /* NULL value = free slot */
+    void **values;   /* NULL value = free slot */
     size_t capacity; /* power of two, 0 before the first put */
     size_t count;
 };
@@ -41,7 +41,8 @@ void um_u32_map_init(struct um_u32_map *map);
 void um_u32_map_clear(struct um_u32_map *map);
 int um_u32_map_put(struct um_u32_map *map, uint32_t key, void *value); /* value must not be NULL */
 void *um_u32_map_remove(struct um_u32_map *map, uint32_t key);
-bool um_u32_map_next(const struct um_u32_map *map, size_t *cursor, uint32_t *key, void **value); /* cursor starts at 0 */
+bool um_u32_map_next(const struct um_u32_map *map, size_t *cursor, uint32_t *key,
+                     void **value); /* cursor starts at 0 */
 
 static inline void *um_u32_map_get(const struct um_u32_map *map, uint32_t key)
 {

@@ -26,9 +26,11 @@ void um_timer_init(struct um_timer *timer, void (*fn)(struct um_timer *timer, ui
 void um_timer_arm(struct um_timer_wheel *wheel, struct um_timer *timer, uint64_t due_ns);
 void um_timer_cancel(struct um_timer_wheel *wheel, struct um_timer *timer); /* harmless when not armed */
 bool um_timer_armed(const struct um_timer *timer);
-/* Earliest time at which run() may have work; UM_NEVER when nothing is armed. Never later than the earliest due time. */
+/* Earliest time at which run() may have work; UM_NEVER when nothing is armed. Never later than the earliest due time.
+ */
 uint64_t um_timer_next(const struct um_timer_wheel *wheel);
-/* Fire everything due at now_ns in order of due time; timers armed by callbacks with due <= now fire in the next run. */
+/* Fire everything due at now_ns in order of due time; timers armed by callbacks with due <= now fire in the next run.
+ */
 int um_timer_run(struct um_timer_wheel *wheel, uint64_t now_ns);
 
 #endif

@@ -21,28 +21,28 @@
 
 struct lbm_context_t_stct {
     uint32_t magic;
-    unsigned fork_generation;         /* core/fork.c: calls in a child of fork are refused */
-    bool reactor_only;                /* lbm_context_reactor_only_create */
-    struct um_context_options opts;   /* fixed after creation except live options [loop] */
+    unsigned fork_generation;       /* core/fork.c: calls in a child of fork are refused */
+    bool reactor_only;              /* lbm_context_reactor_only_create */
+    struct um_context_options opts; /* fixed after creation except live options [loop] */
     struct um_loop *loop;
     bool sources_ready, receivers_ready; /* core/context.c [loop]: initialised, to be destroyed */
     bool uim_unsupported_logged;         /* core/context.c [loop] */
-    uint8_t instance[8];              /* random, never all zero */
+    uint8_t instance[8];                 /* random, never all zero */
     struct um_transport_env env;
-    struct um_uim *uim;               /* [loop] */
-    struct um_resolver *resolver;     /* [loop] */
-    struct um_tcp_sources *tcp_sources;  /* [loop] */
+    struct um_uim *uim;                   /* [loop] */
+    struct um_resolver *resolver;         /* [loop] */
+    struct um_tcp_sources *tcp_sources;   /* [loop] */
     struct um_rcv_sessions *rcv_sessions; /* [loop] */
-    struct um_user_timers *timers;    /* core/timer.c: own lock */
-    struct um_user_fds *fds;          /* core/fd.c [loop] */
-    struct um_map rcv_topics;         /* core/receiver.c [loop]: name -> lbm_topic_t */
-    struct um_list src_topics;        /* core/source.c [loop] */
-    struct um_list sources;           /* core/source.c [loop] */
-    struct um_list receivers;         /* core/receiver.c [loop] */
-    struct um_list wildcard_receivers; /* core/wildcard.c [loop] */
-    atomic_uint next_topic_idx;       /* decision 6: random start, +1 */
-    atomic_int live_objects;          /* sources, receivers, wildcard receivers: must be 0 at delete */
-    struct um_context_counters {      /* any thread */
+    struct um_user_timers *timers;        /* core/timer.c: own lock */
+    struct um_user_fds *fds;              /* core/fd.c [loop] */
+    struct um_map rcv_topics;             /* core/receiver.c [loop]: name -> lbm_topic_t */
+    struct um_list src_topics;            /* core/source.c [loop] */
+    struct um_list sources;               /* core/source.c [loop] */
+    struct um_list receivers;             /* core/receiver.c [loop] */
+    struct um_list wildcard_receivers;    /* core/wildcard.c [loop] */
+    atomic_uint next_topic_idx;           /* decision 6: random start, +1 */
+    atomic_int live_objects;              /* sources, receivers, wildcard receivers: must be 0 at delete */
+    struct um_context_counters {          /* any thread */
         atomic_ulong send_blocked, send_would_block, resp_blocked, resp_would_block;
         atomic_ulong fragments_lost, fragments_unrecoverably_lost;
         atomic_ulong rcv_cb_svc_time_min, rcv_cb_svc_time_max, rcv_cb_svc_time_mean;

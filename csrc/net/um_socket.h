@@ -8,7 +8,8 @@
 
 /* Listen on addr:port (host order port; 0 = any). Returns fd or -1. *bound_port gets the real port.
  * errno of the failing call is kept in *err (EADDRINUSE drives port searches). */
-int um_socket_tcp_listen(struct in_addr addr, uint16_t port, int backlog, bool reuseaddr, uint16_t *bound_port, int *err);
+int um_socket_tcp_listen(struct in_addr addr, uint16_t port, int backlog, bool reuseaddr, uint16_t *bound_port,
+                         int *err);
 /* First free port of low..high; `what` names the options in the error. low = high = 0: any free port. */
 int um_socket_tcp_listen_range(struct in_addr addr, uint16_t low, uint16_t high, int backlog, bool reuseaddr,
                                const char *what, uint16_t *bound_port);
@@ -16,7 +17,8 @@ int um_socket_tcp_listen_range(struct in_addr addr, uint16_t low, uint16_t high,
 int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port);
 int um_socket_udp(struct in_addr addr, uint16_t port, bool reuse, int *err);
 int um_socket_set_nodelay(int fd, bool on);
-/* Set SO_RCVBUF/SO_SNDBUF; when the kernel grants less, one log line with both numbers and the sysctl to raise. 0 = leave. */
+/* Set SO_RCVBUF/SO_SNDBUF; when the kernel grants less, one log line with both numbers and the sysctl to raise. 0 =
+ * leave. */
 void um_socket_set_rcvbuf(int fd, size_t bytes, const char *option, const char *log_id);
 void um_socket_set_sndbuf(int fd, size_t bytes, const char *option, const char *log_id);
 /* transports.md section 10: KEEPIDLE = T/2000 s, KEEPCNT 10, KEEPINTVL max(1, T/20000) s. */

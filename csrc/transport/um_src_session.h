@@ -28,9 +28,9 @@ struct um_src_stream;
 struct um_transport_env {
     struct um_loop *loop;
     const struct um_context_options *opts;
-    const uint8_t *ctxinst;   /* 8 bytes */
-    uint16_t request_port;    /* host order, 0 = request port not bound */
-    struct in_addr request_ip; /* 0.0.0.0 when not bound to an interface */
+    const uint8_t *ctxinst;         /* 8 bytes */
+    uint16_t request_port;          /* host order, 0 = request port not bound */
+    struct in_addr request_ip;      /* 0.0.0.0 when not bound to an interface */
     atomic_uint next_transport_idx; /* from 1 */
 };
 
@@ -49,38 +49,38 @@ enum um_src_stream_special {
     UM_STREAM_TSNI_QUIET = 1u << 3      /* active threshold passed: data restarts the TSNI timer */
 };
 
-/* One topic's stream on a session; embedded in the source object. The caller of attach sets `events`, `tidx` and the two
- * TSNI times; everything else belongs to the session. */
+/* One topic's stream on a session; embedded in the source object. The caller of attach sets `events`, `tidx` and the
+ * two TSNI times; everything else belongs to the session. */
 struct um_src_stream {
     struct um_src_session *session; /* set by attach, cleared by detach */
     const struct um_src_stream_events *events;
     uint32_t tidx;
-    uint32_t next_sqn;     /* session lock */
-    unsigned special;      /* enum um_src_stream_special; session lock */
-    uint64_t last_data_ns; /* start of the batch that took the last message; session lock */
+    uint32_t next_sqn;                         /* session lock */
+    unsigned special;                          /* enum um_src_stream_special; session lock */
+    uint64_t last_data_ns;                     /* start of the batch that took the last message; session lock */
     uint64_t tsni_interval_ns, tsni_active_ns; /* 0 = off / never stop */
-    bool wakeup_wanted;    /* a non-blocking send was refused; session lock */
-    bool tsni_resume;      /* timer to be armed by the loop; session lock */
-    int waiters;           /* threads waiting in a send; session lock */
-    struct um_list explicit_batch; /* held records; session lock */
-    struct um_list node;   /* session->streams; changed by the loop under the session lock */
-    bool announce_pending; /* [loop] CONNECT of the clients already there is still to come */
-    bool tsni_due;         /* [loop] collected for the next TSNI message */
-    struct um_timer tsni_timer; /* [loop] */
+    bool wakeup_wanted;                        /* a non-blocking send was refused; session lock */
+    bool tsni_resume;                          /* timer to be armed by the loop; session lock */
+    int waiters;                               /* threads waiting in a send; session lock */
+    struct um_list explicit_batch;             /* held records; session lock */
+    struct um_list node;                       /* session->streams; changed by the loop under the session lock */
+    bool announce_pending;                     /* [loop] CONNECT of the clients already there is still to come */
+    bool tsni_due;                             /* [loop] collected for the next TSNI message */
+    struct um_timer tsni_timer;                /* [loop] */
 };
 
 /* A message to send. The extension headers the caller wants (REQUEST, APPHDR_CHAIN, ...) come ready-made. */
 struct um_send {
     const struct iovec *iov; /* payload */
     int iovcnt;
-    size_t len; /* sum of the iovecs; at most INT32_MAX */
-    int flags;  /* LBM_MSG_START_BATCH .. LBM_MSG_FLUSH, LBM_SRC_NONBLOCK */
+    size_t len;             /* sum of the iovecs; at most INT32_MAX */
+    int flags;              /* LBM_MSG_START_BATCH .. LBM_MSG_FLUSH, LBM_SRC_NONBLOCK */
     const uint8_t *headers; /* chain of extension headers whose last next_hdr is 0x00, or NULL */
     size_t headers_len;
-    uint8_t first_header; /* code of headers[0], or 0 */
-    bool unconditional;     /* part of a group whose first message was accepted: never refused */
+    uint8_t first_header;         /* code of headers[0], or 0 */
+    bool unconditional;           /* part of a group whose first message was accepted: never refused */
     uint32_t first_sqn, last_sqn; /* out */
-    bool waited;            /* out: the call had to wait */
+    bool waited;                  /* out: the call had to wait */
 };
 
 /* 0, or -1 with UM_EWOULDBLOCK (non-blocking refused, or blocking on the loop itself), UM_EINVAL (stream deleted while
@@ -96,8 +96,8 @@ struct um_tcp_sources; /* transport/tcp: pool of TCP source sessions */
 struct um_tcp_sources *um_tcp_sources_create(struct um_transport_env *env);
 void um_tcp_sources_destroy(struct um_tcp_sources *sources);
 /* Map the stream to a session by the rules of docs/architecture.md (explicit port, pool, round robin; the first source
- * decides, with warnings), creating it when needed. `stream->events` and `tidx` are set by the caller. On success CONNECT is
- * reported for clients already there (posted, not inside this call). */
+ * decides, with warnings), creating it when needed. `stream->events` and `tidx` are set by the caller. On success
+ * CONNECT is reported for clients already there (posted, not inside this call). */
 int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source_options *opts, const char *topic,
                           struct um_src_stream *stream);
 /* Flushes without waiting, wakes blocked senders, reports nothing more; ends the session with its last stream. */
@@ -106,22 +106,25 @@ void um_src_stream_detach(struct um_src_stream *stream);
 void um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq);
 
 /* Facts about the session of a stream; [loop] or any thread where noted. */
-void um_src_stream_source_info(const struct um_src_stream *stream, lbm_transport_source_info_t *out); /* any thread; ip 0 when INADDR_ANY */
-int um_src_stream_stats(struct um_src_stream *stream, lbm_src_transport_stats_t *out);                /* any thread */
+void um_src_stream_source_info(const struct um_src_stream *stream,
+                               lbm_transport_source_info_t *out); /* any thread; ip 0 when INADDR_ANY */
+int um_src_stream_stats(struct um_src_stream *stream, lbm_src_transport_stats_t *out); /* any thread */
 void um_src_stream_stats_reset(struct um_src_stream *stream);
-/* All TCP source sessions, for lbm_context_retrieve_src_transport_stats; returns the number there are, fills up to max. */
+/* All TCP source sessions, for lbm_context_retrieve_src_transport_stats; returns the number there are, fills up to max.
+ */
 int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats_t *out, int max); /* [loop] */
-void um_tcp_sources_stats_reset(struct um_tcp_sources *sources);                                    /* [loop] */
+void um_tcp_sources_stats_reset(struct um_tcp_sources *sources);                                   /* [loop] */
 void um_tcp_sources_flush(struct um_tcp_sources *sources); /* the batches of all sessions [loop] */
 /* Live setopt of implicit_batching_* (last value set counts for the session). */
-void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length, bool adaptive);
+void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length,
+                                bool adaptive);
 /* What did not reach a connected client of the session: every discard is counted here and reported in the log. */
 struct um_src_drops {
-    uint64_t datagrams, bytes;        /* taken out of or kept from the queues of slow clients */
-    uint64_t unsent_bytes;            /* queued for a client when its connection ended */
-    uint64_t ignored_from_clients;    /* messages a client sent that a source has no use for */
-    uint64_t filtered_bytes;          /* not wanted by a client (source-side filtering); no loss */
-    uint64_t unheard_bytes;           /* sent while no client was connected; no loss */
+    uint64_t datagrams, bytes;     /* taken out of or kept from the queues of slow clients */
+    uint64_t unsent_bytes;         /* queued for a client when its connection ended */
+    uint64_t ignored_from_clients; /* messages a client sent that a source has no use for */
+    uint64_t filtered_bytes;       /* not wanted by a client (source-side filtering); no loss */
+    uint64_t unheard_bytes;        /* sent while no client was connected; no loss */
 };
 void um_src_stream_drops(const struct um_src_stream *stream, struct um_src_drops *out); /* any thread */
 /* Blocked/connected facts for readiness: number of clients now. */

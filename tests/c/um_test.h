@@ -26,60 +26,60 @@ extern bool um_test_failed;
 extern const char *um_test_skip_reason;
 void um_test_register(struct um_test *test);
 
-#define TEST(test_name)                                                              \
-    static void test_fn_##test_name(void);                                           \
-    static struct um_test test_node_##test_name = {#test_name, test_fn_##test_name, NULL}; \
-    __attribute__((constructor)) static void test_reg_##test_name(void)              \
-    {                                                                                \
-        um_test_register(&test_node_##test_name);                                    \
-    }                                                                                \
+#define TEST(test_name)                                                                                                \
+    static void test_fn_##test_name(void);                                                                             \
+    static struct um_test test_node_##test_name = {#test_name, test_fn_##test_name, NULL};                             \
+    __attribute__((constructor)) static void test_reg_##test_name(void)                                                \
+    {                                                                                                                  \
+        um_test_register(&test_node_##test_name);                                                                      \
+    }                                                                                                                  \
     static void test_fn_##test_name(void)
 
-#define TEST_FAIL(...)                                      \
-    do {                                                    \
-        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);     \
-        fprintf(stderr, __VA_ARGS__);                       \
-        fputc('\n', stderr);                                \
-        um_test_failed = true;                              \
-        return;                                             \
+#define TEST_FAIL(...)                                                                                                 \
+    do {                                                                                                               \
+        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                                                \
+        fprintf(stderr, __VA_ARGS__);                                                                                  \
+        fputc('\n', stderr);                                                                                           \
+        um_test_failed = true;                                                                                         \
+        return;                                                                                                        \
     } while (0)
 
-#define CHECK(cond)                                     \
-    do {                                                \
-        if (!(cond)) {                                  \
-            TEST_FAIL("CHECK(%s) failed", #cond);       \
-        }                                               \
+#define CHECK(cond)                                                                                                    \
+    do {                                                                                                               \
+        if (!(cond)) {                                                                                                 \
+            TEST_FAIL("CHECK(%s) failed", #cond);                                                                      \
+        }                                                                                                              \
     } while (0)
 
-#define CHECK_EQ(a, b)                                                                                      \
-    do {                                                                                                    \
-        long long check_a_ = (long long)(a), check_b_ = (long long)(b);                                     \
-        if (check_a_ != check_b_) {                                                                         \
-            TEST_FAIL("CHECK_EQ(%s, %s) failed: %lld != %lld", #a, #b, check_a_, check_b_);                 \
-        }                                                                                                   \
+#define CHECK_EQ(a, b)                                                                                                 \
+    do {                                                                                                               \
+        long long check_a_ = (long long)(a), check_b_ = (long long)(b);                                                \
+        if (check_a_ != check_b_) {                                                                                    \
+            TEST_FAIL("CHECK_EQ(%s, %s) failed: %lld != %lld", #a, #b, check_a_, check_b_);                            \
+        }                                                                                                              \
     } while (0)
 
-#define CHECK_STR(a, b)                                                                                     \
-    do {                                                                                                    \
-        const char *check_a_ = (a), *check_b_ = (b);                                                        \
-        if (check_a_ == NULL || check_b_ == NULL || strcmp(check_a_, check_b_) != 0) {                      \
-            TEST_FAIL("CHECK_STR(%s, %s) failed: \"%s\" != \"%s\"", #a, #b, check_a_ ? check_a_ : "(null)", \
-                      check_b_ ? check_b_ : "(null)");                                                      \
-        }                                                                                                   \
+#define CHECK_STR(a, b)                                                                                                \
+    do {                                                                                                               \
+        const char *check_a_ = (a), *check_b_ = (b);                                                                   \
+        if (check_a_ == NULL || check_b_ == NULL || strcmp(check_a_, check_b_) != 0) {                                 \
+            TEST_FAIL("CHECK_STR(%s, %s) failed: \"%s\" != \"%s\"", #a, #b, check_a_ ? check_a_ : "(null)",            \
+                      check_b_ ? check_b_ : "(null)");                                                                 \
+        }                                                                                                              \
     } while (0)
 
-#define CHECK_CONTAINS(text, part)                                                                          \
-    do {                                                                                                    \
-        const char *check_t_ = (text), *check_p_ = (part);                                                  \
-        if (check_t_ == NULL || strstr(check_t_, check_p_) == NULL) {                                       \
-            TEST_FAIL("CHECK_CONTAINS(%s, \"%s\") failed: \"%s\"", #text, check_p_, check_t_ ? check_t_ : "(null)"); \
-        }                                                                                                   \
+#define CHECK_CONTAINS(text, part)                                                                                     \
+    do {                                                                                                               \
+        const char *check_t_ = (text), *check_p_ = (part);                                                             \
+        if (check_t_ == NULL || strstr(check_t_, check_p_) == NULL) {                                                  \
+            TEST_FAIL("CHECK_CONTAINS(%s, \"%s\") failed: \"%s\"", #text, check_p_, check_t_ ? check_t_ : "(null)");   \
+        }                                                                                                              \
     } while (0)
 
-#define TEST_SKIP(reason)               \
-    do {                                \
-        um_test_skip_reason = (reason); \
-        return;                         \
+#define TEST_SKIP(reason)                                                                                              \
+    do {                                                                                                               \
+        um_test_skip_reason = (reason);                                                                                \
+        return;                                                                                                        \
     } while (0)
 
 #endif

@@ -45,7 +45,7 @@ struct tcp_receiver {
     struct um_timer activity_timer;
     uint64_t activity_timeout_ns; /* 0 = off */
     uint64_t last_bytes_ns;
-    uint32_t receives; /* that brought bytes */
+    uint32_t receives;     /* that brought bytes */
     unsigned keepalive_ms; /* 0 = off */
     struct um_buf *buf;
     struct um_lbttcp_reader reader;
