@@ -132,8 +132,13 @@ int lbm_rcv_reset_transport_stats(lbm_rcv_t *rcv, const char *source)
 int lbm_rcv_retrieve_all_transport_stats_ex(lbm_rcv_t *rcv, int *num, int size, lbm_rcv_transport_stats_t *stats)
 {
     static const char api[] = "lbm_rcv_retrieve_all_transport_stats";
-    if (um_receiver_check(rcv, api) != 0 || check_given(num, api, "num") != 0) {
+    if (um_receiver_check(rcv, api) != 0 || check_given(num, api, "num") != 0 ||
+        (*num > 0 && check_given(stats, api, "stats") != 0)) {
         return -1;
+    }
+    if (size <= 0 || *num < 0) {
+        return um_error(UM_EINVAL, "CoreApi-20206-2", "%s: size %d, num %d: size must be above 0, num not below", api,
+                        size, *num);
     }
     return um_receiver_stats_all(rcv, num, size, stats);
 }

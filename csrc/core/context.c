@@ -273,21 +273,27 @@ static int um_context_check_empty(const lbm_context_t *ctx, const char *api)
     return -1;
 }
 
+struct um_context_close_call {
+    lbm_context_t *ctx;
+    const char *api;
+};
+
 /* [loop] */
 static int um_context_close_for_good(void *arg)
 {
-    lbm_context_t *ctx = arg;
-    if (um_context_check_empty(ctx, "lbm_context_delete") < 0) {
+    struct um_context_close_call *call = arg;
+    if (um_context_check_empty(call->ctx, call->api) < 0) {
         return -1;
     }
-    ctx->magic = 0;
-    return um_context_close(ctx);
+    call->ctx->magic = 0;
+    return um_context_close(call->ctx);
 }
 
 int um_context_delete(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
 {
+    struct um_context_close_call call = {ctx, api};
     if (um_context_check(ctx, api) < 0 || um_event_cancel_check(cbinfo, api) < 0 ||
-        um_loop_call_api(ctx->loop, api, um_context_close_for_good, ctx) < 0) {
+        um_loop_call_api(ctx->loop, api, um_context_close_for_good, &call) < 0) {
         return -1;
     }
     um_context_free(ctx);

@@ -126,7 +126,7 @@ static int check_room(struct stats_call *c, int needed)
 {
     int room = *c->num;
     *c->num = needed;
-    if (needed > room || (needed > 0 && (c->stats == NULL || c->stride <= 0))) {
+    if (needed > room) {
         return um_error(UM_EINVAL, "CoreApi-20204-3",
                         "transport statistics: array of %d entries: must have at least %d (the number of sessions)",
                         room, needed);

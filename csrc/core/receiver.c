@@ -102,7 +102,7 @@ int um_receiver_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const cha
                              const lbm_rcv_topic_attr_t *attr)
 {
     static const char api[] = "lbm_rcv_topic_lookup";
-    if (um_context_check(ctx, api) != 0 || um_topic_name_check(name, api) != 0) {
+    if (um_context_check_messaging(ctx, api) != 0 || um_topic_name_check(name, api) != 0) {
         return -1;
     }
     if (topicp == NULL) {
@@ -400,15 +400,11 @@ int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic,
                        lbm_event_queue_t *evq)
 {
     static const char api[] = "lbm_rcv_create";
-    if (um_context_check(ctx, api) != 0) {
+    if (um_context_check_messaging(ctx, api) != 0) {
         return -1;
     }
     if (rcvp == NULL || proc == NULL) {
         return um_error(UM_EINVAL, "CoreApi-20203-6", "%s: %s: must not be NULL", api, rcvp == NULL ? "rcvp" : "proc");
-    }
-    if (ctx->reactor_only) {
-        return um_error(UM_EOP, "CoreApi-20203-7", "%s: the context is reactor-only: create it with lbm_context_create",
-                        api);
     }
     if (um_topic_check(topic, ctx, UM_TOPIC_RECEIVER, api) != 0 ||
         (evq != NULL && um_event_queue_check(evq, api) != 0)) {

@@ -75,12 +75,9 @@ int um_source_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *
     if (topicp == NULL) {
         return um_error(UM_EINVAL, "CoreApi-5688-3245", "lbm_src_topic_alloc: topicp must be valid");
     }
-    if (um_context_check(ctx, "lbm_src_topic_alloc") != 0 || um_topic_name_check(symbol, "lbm_src_topic_alloc") != 0) {
+    if (um_context_check_messaging(ctx, "lbm_src_topic_alloc") != 0 ||
+        um_topic_name_check(symbol, "lbm_src_topic_alloc") != 0) {
         return -1;
-    }
-    if (ctx->reactor_only) {
-        return um_error(UM_EOP, "CoreApi-5688-3246",
-                        "lbm_src_topic_alloc: the context was made by lbm_context_reactor_only_create: no messaging");
     }
     um_config_start();
     struct um_src_topic *topic = um_calloc(1, sizeof *topic);

@@ -279,7 +279,7 @@ int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const cha
                        void *clientd, lbm_event_queue_t *evq)
 {
     static const char api[] = "lbm_wildcard_rcv_create";
-    if (um_context_check(ctx, api) != 0 || (evq != NULL && um_event_queue_check(evq, api) != 0)) {
+    if (um_context_check_messaging(ctx, api) != 0 || (evq != NULL && um_event_queue_check(evq, api) != 0)) {
         return -1;
     }
     if (wrcvp == NULL || proc == NULL || pattern == NULL || pattern[0] == '\0') {
@@ -287,10 +287,6 @@ int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const cha
                         wrcvp == NULL  ? "wrcvp"
                         : proc == NULL ? "proc"
                                        : "pattern");
-    }
-    if (ctx->reactor_only) {
-        return um_error(UM_EOP, "CoreApi-20205-12",
-                        "%s: the context is reactor-only: create it with lbm_context_create", api);
     }
     if (!ctx->opts.resolver_cache) {
         return um_error(UM_EINVAL, "CoreApi-20205-13", "%s: resolver_cache 0: must be 1 for wildcard receivers", api);
