@@ -1,10 +1,13 @@
-/* um.h for receivers: how many sources are ready, and waiting for them. No state; application threads.
- * The calls for sources are in lbm_source.c. */
+/* um.h: how many sources are ready and waiting for them; what became of the messages of sources, receivers and
+ * contexts. No state; application threads. Readiness of sources is in lbm_source.c. */
 #include <lbm/um.h>
+
+#include <string.h>
 
 #include "base/um_error.h"
 #include "core/um_context.h"
 #include "core/um_receiver.h"
+#include "core/um_source.h"
 #include "net/um_loop.h"
 
 int um_rcv_ready(lbm_rcv_t *rcv)
@@ -30,4 +33,79 @@ int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms)
                         "um_rcv_wait_ready: must not be called on the context thread; call it from another thread");
     }
     return um_receiver_wait_ready(rcv, sources, timeout_ms);
+}
+
+static int check_stats(const void *stats, const char *api)
+{
+    return stats != NULL ? 0 : um_error(UM_EINVAL, "CoreApi-9014-3", "%s: stats: must not be NULL", api);
+}
+
+int um_src_stats(lbm_src_t *src, um_src_stats_t *stats)
+{
+    if (um_source_check(src, "um_src_stats") != 0 || check_stats(stats, "um_src_stats") != 0) {
+        return -1;
+    }
+    struct um_src_counts counts;
+    um_src_stream_counts(&src->stream, &counts);
+    *stats = (um_src_stats_t){
+        .messages_sent = counts.messages,
+        .bytes_sent = counts.bytes,
+        .receivers = (uint64_t)counts.clients,
+        .session_dropped = counts.drops.datagrams,
+        .session_dropped_bytes = counts.drops.bytes,
+        .session_unsent_bytes = counts.drops.unsent_bytes,
+        .session_ignored_messages = counts.drops.ignored_from_clients,
+        .session_filtered_bytes = counts.drops.filtered_bytes,
+        .session_unheard_bytes = counts.drops.unheard_bytes,
+    };
+    return 0;
+}
+
+int um_rcv_stats(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats)
+{
+    if (um_receiver_check(rcv, "um_rcv_stats") != 0 || check_stats(stats, "um_rcv_stats") != 0) {
+        return -1;
+    }
+    return um_receiver_counts(rcv, source, stats);
+}
+
+int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats)
+{
+    if (um_wildcard_check(wrcv, "um_wildcard_rcv_stats") != 0 || check_stats(stats, "um_wildcard_rcv_stats") != 0) {
+        return -1;
+    }
+    return um_wildcard_counts(wrcv, stats);
+}
+
+struct context_call {
+    lbm_context_t *ctx;
+    um_context_stats_t *stats;
+};
+
+static int context_stats_on_loop(void *arg)
+{
+    struct context_call *call = arg;
+    um_context_stats_t *out = call->stats;
+    const lbm_context_t *ctx = call->ctx;
+    struct um_uim_stats uim = {0};
+    um_uim_stats(ctx->uim, &uim);
+    um_resolver_discards(ctx->resolver, &out->resolver_unknown_sender, &out->resolver_refused_patterns);
+    out->unicast_malformed = uim.msgs_malformed;
+    out->unicast_foreign = uim.msgs_foreign;
+    out->unicast_unsupported = atomic_load(&ctx->counters.unicast_unsupported);
+    out->unicast_unmatched = atomic_load(&ctx->counters.unicast_unmatched);
+    out->unicast_corrupt = uim.corrupt_connections;
+    out->unicast_refused = uim.refused;
+    out->unicast_unsent = uim.msgs_dropped;
+    return 0;
+}
+
+int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats)
+{
+    if (um_context_check_messaging(ctx, "um_context_stats") != 0 || check_stats(stats, "um_context_stats") != 0) {
+        return -1;
+    }
+    struct context_call call = {ctx, stats};
+    memset(stats, 0, sizeof *stats);
+    return um_loop_call(ctx->loop, context_stats_on_loop, &call);
 }

@@ -65,6 +65,8 @@ static const struct um_resolver_events um_context_resolver_events = {.on_source 
                                                                      .on_source_gone = um_receivers_on_source_gone,
                                                                      .on_no_source = um_receivers_on_no_source,
                                                                      .on_pattern_match = um_wildcard_on_pattern_match,
+                                                                     .on_pattern_incomplete =
+                                                                         um_wildcard_on_pattern_incomplete,
                                                                      .on_any_source = um_context_on_any_source};
 
 static void um_context_on_uim(void *user, const struct um_lbmc_msg *msg, const struct sockaddr_in *from,
@@ -72,11 +74,15 @@ static void um_context_on_uim(void *user, const struct um_lbmc_msg *msg, const s
 {
     lbm_context_t *ctx = user;
     if ((msg->present & UM_LBMC_HAS_SSF_CREQ) != 0) {
-        if (ctx->tcp_sources != NULL) {
-            um_tcp_sources_on_ssf_creq(ctx->tcp_sources, &msg->ssf_creq);
+        if (ctx->tcp_sources == NULL || !um_tcp_sources_on_ssf_creq(ctx->tcp_sources, &msg->ssf_creq)) {
+            atomic_fetch_add_explicit(&ctx->counters.unicast_unmatched, 1, memory_order_relaxed);
+            um_log_limited(&ctx->unmatched_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_INFO, "Core-1060-17",
+                           "filter request for session %u, receiver %u, topic index %u: nothing like it here: ignored",
+                           msg->ssf_creq.transport_idx, msg->ssf_creq.client_idx, msg->ssf_creq.topic_idx);
         }
         return;
     }
+    atomic_fetch_add_explicit(&ctx->counters.unicast_unsupported, 1, memory_order_relaxed);
     if (!ctx->uim_unsupported_logged) {
         ctx->uim_unsupported_logged = true;
         um_log(UM_LOG_NOTICE, "Core-1060-4",

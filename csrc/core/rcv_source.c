@@ -10,6 +10,8 @@
 #include "core/um_rcv_private.h"
 #include "wire/um_source_string.h"
 
+#define DISCARD_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
+
 static lbm_context_t *context_of(const struct um_rcv_source *source)
 {
     return source->topic->base.ctx;
@@ -152,7 +154,32 @@ static void on_dc_set_timer(void *user, uint64_t due_ns)
     }
 }
 
-static const struct um_dc_ops DC_OPS = {on_dc_deliver, on_dc_loss, on_dc_burst_loss, on_dc_set_timer, on_dc_missing};
+static void on_dc_discarded(void *user, enum um_dc_discard why, uint32_t sqn, uint64_t now_ns)
+{
+    static const char *const reasons[UM_DC_DISCARD_COUNT] = {
+        [UM_DC_DUPLICATE] = "arrived a second time",
+        [UM_DC_LATE] = "arrived after it had been reported as lost",
+        [UM_DC_MALFORMED] = "does not fit its own fragment header, or is a sequence number out of reach",
+        [UM_DC_HEADLESS] = "is a fragment of a message whose beginning was not received",
+        [UM_DC_REASSEMBLY] = "is part of a message beyond the bounds of reassembly (um_reassembly_maximum_size)",
+        [UM_DC_NO_ROOM] = "found no memory to be held",
+        [UM_DC_UNFINISHED] = "waited for something missing when the source went away",
+    };
+    struct um_rcv_source *source = user;
+    um_log_limited(&source->discard_log, now_ns, DISCARD_LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20202-4",
+                   "topic [%s] source [%s]: sequence number %u %s: discarded, as %llu before for this reason",
+                   source->topic->base.name, source->msg->pub.source, sqn, reasons[why],
+                   (unsigned long long)um_dc_stats(source->dc)->discards[why] - 1);
+}
+
+static const struct um_dc_ops DC_OPS = {
+    .deliver = on_dc_deliver,
+    .loss = on_dc_loss,
+    .burst_loss = on_dc_burst_loss,
+    .set_timer = on_dc_set_timer,
+    .missing = on_dc_missing,
+    .discarded = on_dc_discarded,
+};
 
 static void on_loss_timer(struct um_timer *timer, uint64_t now_ns)
 {
@@ -339,6 +366,8 @@ static void remove_source(struct um_rcv_source *source)
     }
     um_timer_cancel(um_rcv_wheel(source->topic), &source->loss_timer);
     notify_deleted(source);
+    um_dc_finish(source->dc, um_loop_now(context_of(source)->loop));
+    um_dc_stats_add(&source->topic->ended, um_dc_stats(source->dc));
     free_source(source);
 }
 

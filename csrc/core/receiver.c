@@ -194,8 +194,9 @@ static void enqueue(lbm_rcv_t *rcv, struct um_msg *msg)
     um_event_enqueue(rcv->evq, rcv->events, &msg->event);
 }
 
-static void log_lost(const lbm_rcv_t *rcv)
+static void count_not_queued(lbm_rcv_t *rcv)
 {
+    rcv->not_queued++;
     static struct um_log_limit limit;
     um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-20203-3",
                    "topic [%s]: out of memory for an event; it is not delivered", rcv->topic->base.name);
@@ -223,7 +224,7 @@ void um_rcv_deliver(lbm_rcv_t *rcv, struct um_msg *msg)
     if (rcv->evq != NULL) {
         struct um_msg *copy = um_msg_clone(msg);
         if (copy == NULL) {
-            log_lost(rcv);
+            count_not_queued(rcv);
             return;
         }
         enqueue(rcv, copy);
@@ -242,7 +243,7 @@ void um_rcv_deliver_event(lbm_rcv_t *rcv, int type, const char *source, void *so
 {
     struct um_msg *msg = um_msg_create(source, rcv->topic->base.name);
     if (msg == NULL) {
-        log_lost(rcv);
+        count_not_queued(rcv);
         return;
     }
     uint64_t wall_ns = um_loop_wall_now(rcv->ctx->loop);
@@ -336,6 +337,7 @@ lbm_rcv_t *um_rcv_new(struct um_rcv_topic *topic, lbm_rcv_cb_proc proc, void *cl
     um_list_init(&rcv->ctx_node);
     um_list_init(&rcv->wildcard_node);
     um_timer_init(&rcv->timer, on_timer);
+    um_rcv_topic_counts(topic, &rcv->before);
     um_list_push_back(&topic->receivers, &rcv->topic_node);
     return rcv;
 }

@@ -9,6 +9,7 @@
 #include <lbm/lbm.h>
 
 #include "base/um_list.h"
+#include "base/um_log.h"
 #include "base/um_map.h"
 #include "config/um_options.h"
 #include "net/um_loop.h"
@@ -27,6 +28,7 @@ struct lbm_context_t_stct {
     struct um_loop *loop;
     bool sources_ready, receivers_ready; /* core/context.c [loop]: initialised, to be destroyed */
     bool uim_unsupported_logged;         /* core/context.c [loop] */
+    struct um_log_limit unmatched_log;   /* core/context.c [loop] */
     uint8_t instance[8];                 /* random, never all zero */
     struct um_transport_env env;
     struct um_uim *uim;                   /* [loop] */
@@ -45,6 +47,7 @@ struct lbm_context_t_stct {
     struct um_context_counters {          /* any thread */
         atomic_ulong send_blocked, send_would_block, resp_blocked, resp_would_block;
         atomic_ulong fragments_lost, fragments_unrecoverably_lost;
+        atomic_ulong unicast_unsupported, unicast_unmatched; /* messages at the request port without effect */
         atomic_ulong rcv_cb_svc_time_min, rcv_cb_svc_time_max, rcv_cb_svc_time_mean;
     } counters;
 };

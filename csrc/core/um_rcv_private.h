@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/um_log.h"
 #include "base/um_pattern.h"
 #include "core/um_context.h"
 #include "core/um_event_queue.h"
@@ -28,6 +29,7 @@ struct um_rcv_topic {
     struct um_list receivers;        /* lbm_rcv_t.topic_node, in order of creation */
     struct um_list sources;          /* um_rcv_source.node */
     atomic_int ready;                /* sources whose session is active; any thread */
+    struct um_dc_stats ended;        /* counts of the sources that are gone */
 };
 
 struct lbm_rcv_t_stct {
@@ -46,6 +48,8 @@ struct lbm_rcv_t_stct {
     atomic_int refs;               /* any thread: one of the owner, one of each queued event */
     bool greeted;                  /* BOS of the sessions already active has been delivered */
     struct um_timer timer;         /* start after creation; linger of an internal receiver */
+    struct um_dc_stats before;     /* counts of the topic when this receiver was created */
+    uint64_t not_queued;           /* events and messages lost because there was no memory to queue them */
 };
 
 /* One topic of one source: the owner of a delivery controller. */
@@ -60,6 +64,7 @@ struct um_rcv_source {
     void *clientd;      /* source_notification_function, lbm_rcv_msg_source_clientd */
     uint64_t wall_ns;   /* time in msg->pub.tsp */
     bool bos_seen;
+    struct um_log_limit discard_log;
 };
 
 struct lbm_wildcard_rcv_t_stct {
@@ -73,7 +78,9 @@ struct lbm_wildcard_rcv_t_stct {
     regex_t regex;              /* pattern_type regex */
     struct um_tr_pattern *tr;
     struct um_timer start_timer;
-    struct um_list matches; /* lbm_rcv_t.wildcard_node */
+    struct um_list matches;   /* lbm_rcv_t.wildcard_node */
+    struct um_dc_stats ended; /* counts of internal receivers that are gone */
+    uint64_t ended_not_queued;
     lbm_rcv_cb_proc proc;
     void *clientd;
     lbm_event_queue_t *evq;
@@ -101,6 +108,11 @@ void um_rcv_deliver(lbm_rcv_t *rcv, struct um_msg *msg);
 /* An event without payload, made for this receiver alone. */
 void um_rcv_deliver_event(lbm_rcv_t *rcv, int type, const char *source, void *source_clientd);
 void um_rcv_ready_changed(void); /* wakes um_receiver_wait_ready */
+
+/* rcv_counts.c */
+void um_rcv_topic_counts(const struct um_rcv_topic *topic,
+                         struct um_dc_stats *out);                 /* all its sources, gone ones too */
+void um_rcv_counts(const lbm_rcv_t *rcv, struct um_dc_stats *out); /* since the receiver was created */
 
 /* rcv_source.c */
 void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *found);

@@ -4,6 +4,7 @@
 #define UM_CORE_RECEIVER_H
 
 #include <lbm/lbm.h>
+#include <lbm/um.h>
 
 #include "base/um_buf.h"
 #include "core/um_context.h"
@@ -35,6 +36,11 @@ int um_receiver_stats(lbm_rcv_t *rcv, const char *source, lbm_rcv_transport_stat
 int um_receiver_stats_all(lbm_rcv_t *rcv, int *num, int stride, lbm_rcv_transport_stats_t *stats);
 int um_receiver_stats_reset_all(lbm_rcv_t *rcv);
 
+/* Counts since the receiver was created; with `source`, of that source's session alone since it was joined. Any thread
+ * but the loop's in a callback. */
+int um_receiver_counts(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *out);
+int um_wildcard_counts(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *out);
+
 /* Sources of the receiver's topic whose session is active (BOS seen). Any thread. */
 int um_receiver_ready_sources(lbm_rcv_t *rcv);
 /* Wait for at least `sources` of them; timeout_ms < 0: without bound. 0, or -1 + UM_ETIMEDOUT. Not on the loop. */
@@ -57,6 +63,7 @@ int um_wildcard_dump(lbm_wildcard_rcv_t *wrcv, int *count, lbm_config_option_t *
 void um_receivers_on_source(void *topic_user, const struct um_tr_source *source);
 void um_receivers_on_source_gone(void *topic_user, const struct um_tr_source *source);
 void um_receivers_on_no_source(void *topic_user);
-void um_wildcard_on_pattern_match(void *pattern_user, const char *topic);
+int um_wildcard_on_pattern_match(void *pattern_user, const char *topic);
+void um_wildcard_on_pattern_incomplete(void *pattern_user);
 
 #endif

@@ -20,12 +20,32 @@ enum pattern_kind {
 
 /* ---- matching ---- */
 
+/* Known topics are matched again later; those matched already stay as they are. */
+void um_wildcard_on_pattern_incomplete(void *pattern_user)
+{
+    lbm_wildcard_rcv_t *w = pattern_user;
+    if (!um_timer_armed(&w->start_timer)) {
+        um_log(UM_LOG_ERR, "Core-20205-14", "pattern \"%s\": out of memory, topics are matched again in a second",
+               w->pattern);
+        um_timer_arm(um_loop_wheel(w->ctx->loop), &w->start_timer, um_loop_now(w->ctx->loop) + START_RETRY_NS);
+    }
+}
+
+static bool matches_pcre(lbm_wildcard_rcv_t *w, const char *topic)
+{
+    enum um_pattern_result result = um_pattern_match(w->pcre, topic, strlen(topic), NULL);
+    if (result == UM_PATTERN_NO_MEMORY) {
+        um_wildcard_on_pattern_incomplete(w);
+    }
+    return result == UM_PATTERN_YES;
+}
+
 static bool matches(void *pattern_user, const char *topic)
 {
     lbm_wildcard_rcv_t *w = pattern_user;
     switch ((enum pattern_kind)w->opts.pattern_type) {
     case PATTERN_PCRE:
-        return um_pattern_match(w->pcre, topic, strlen(topic), NULL) == UM_PATTERN_YES;
+        return matches_pcre(w, topic);
     case PATTERN_REGEX:
         return regexec(&w->regex, topic, 0, NULL, 0) == 0;
     case PATTERN_CALLBACK:
@@ -38,7 +58,7 @@ static int compile_pcre(lbm_wildcard_rcv_t *w, const char *api)
 {
     struct um_pattern_error error;
     w->pcre = um_pattern_compile(w->pattern, strlen(w->pattern), &error);
-    if (w->pcre == NULL && strstr(error.text, "memory") != NULL) {
+    if (w->pcre == NULL && error.no_memory) {
         return um_error_nomem("pattern", strlen(w->pattern));
     }
     if (w->pcre == NULL) {
@@ -122,7 +142,7 @@ static struct um_rcv_topic *matched_topic(lbm_wildcard_rcv_t *w, const char *nam
     return topic;
 }
 
-void um_wildcard_on_pattern_match(void *pattern_user, const char *topic_name)
+int um_wildcard_on_pattern_match(void *pattern_user, const char *topic_name)
 {
     lbm_wildcard_rcv_t *w = pattern_user;
     struct um_rcv_topic *topic = matched_topic(w, topic_name);
@@ -133,10 +153,11 @@ void um_wildcard_on_pattern_match(void *pattern_user, const char *topic_name)
         if (topic != NULL) {
             um_rcv_topic_discard(topic);
         }
-        return;
+        return -1;
     }
     um_list_push_back(&w->matches, &rcv->wildcard_node);
     um_rcv_start(rcv, um_loop_now(w->ctx->loop));
+    return 0;
 }
 
 static void remove_match(lbm_rcv_t *rcv)
@@ -146,6 +167,10 @@ static void remove_match(lbm_rcv_t *rcv)
         um_log(UM_LOG_WARNING, "Core-20205-8", "topic [%s]: receiver_delete_callback did not return 0",
                rcv->topic->base.name);
     }
+    struct um_dc_stats counts;
+    um_rcv_counts(rcv, &counts);
+    um_dc_stats_add(&rcv->wildcard->ended, &counts);
+    rcv->wildcard->ended_not_queued += rcv->not_queued;
     um_rcv_detach(rcv);
     um_rcv_unref(rcv);
 }
@@ -181,6 +206,10 @@ void um_wildcard_linger_over(lbm_rcv_t *rcv)
 static void on_start_timer(struct um_timer *timer, uint64_t now_ns)
 {
     lbm_wildcard_rcv_t *w = UM_CONTAINER_OF(timer, lbm_wildcard_rcv_t, start_timer);
+    if (w->tr != NULL) {
+        um_resolver_match_pattern_again(w->tr);
+        return;
+    }
     w->tr = um_resolver_subscribe_pattern(w->ctx->resolver, w->pattern, w->opts.pattern_type, &w->opts, matches, w);
     if (w->tr == NULL) {
         um_log(UM_LOG_ERR, "Core-20205-9", "pattern \"%s\": not resolved yet, trying again: %s", w->pattern,

@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_sqn.h"
 #include "base/um_timer.h"
@@ -19,6 +18,7 @@
 
 #define DUPLICATE_WINDOW 4096u /* modes 0 and -1: older repetitions are let through */
 #define LEAD_MAX (1u << 20)    /* a larger gap is a burst whatever the option says; a TSNI may not claim more */
+#define GIVEN_UP_KEPT 16u      /* ranges of numbers given up that are remembered, to tell late ones from repetitions */
 #define SPAN_MAX (1u << 30)    /* from the oldest gap to `next`: keeps modular comparison sound */
 
 enum dc_mode { DC_ORDERED = 1, DC_FRAGMENTS = 0, DC_ARRIVAL = -1 };
@@ -39,7 +39,8 @@ struct um_dc {
     struct um_gap_list gaps;
     struct um_order_map order;
     struct um_reassembly reassembly;
-    struct um_log_limit malformed_log;
+    struct um_gap given_up[GIVEN_UP_KEPT]; /* a ring; an empty range means unused */
+    uint32_t given_up_next;
     struct um_dc_stats stats;
 };
 
@@ -75,6 +76,30 @@ void um_dc_destroy(struct um_dc *dc)
 const struct um_dc_stats *um_dc_stats(const struct um_dc *dc)
 {
     return &dc->stats;
+}
+
+void um_dc_stats_add(struct um_dc_stats *sum, const struct um_dc_stats *more)
+{
+    sum->delivered += more->delivered;
+    sum->missing += more->missing;
+    sum->lost += more->lost;
+    sum->bursts += more->bursts;
+    sum->map_overflow += more->map_overflow;
+    for (int i = 0; i < UM_DC_DISCARD_COUNT; i++) {
+        sum->discards[i] += more->discards[i];
+    }
+}
+
+void um_dc_stats_subtract(struct um_dc_stats *from, const struct um_dc_stats *less)
+{
+    from->delivered -= less->delivered;
+    from->missing -= less->missing;
+    from->lost -= less->lost;
+    from->bursts -= less->bursts;
+    from->map_overflow -= less->map_overflow;
+    for (int i = 0; i < UM_DC_DISCARD_COUNT; i++) {
+        from->discards[i] -= less->discards[i];
+    }
 }
 
 size_t um_dc_held(const struct um_dc *dc)
@@ -152,9 +177,56 @@ static void deliver_reassembled(struct um_dc *dc, const struct um_reassembled *d
     um_buf_unref(done->buf);
 }
 
+static inline uint32_t due_sqn(struct um_dc *dc)
+{
+    struct um_gap *oldest = um_gap_list_oldest(&dc->gaps);
+    return oldest == NULL ? dc->next : oldest->first;
+}
+
+static void discard(struct um_dc *dc, enum um_dc_discard why, uint32_t sqn, uint64_t now_ns)
+{
+    dc->stats.discards[why]++;
+    if (dc->ops.discarded != NULL) {
+        dc->ops.discarded(dc->user, why, sqn, now_ns);
+    }
+}
+
+static void remember_given_up(struct um_dc *dc, uint32_t first, uint32_t end)
+{
+    struct um_gap *newest = &dc->given_up[(dc->given_up_next + GIVEN_UP_KEPT - 1) % GIVEN_UP_KEPT];
+    if (newest->first != newest->end && newest->end == first) {
+        newest->end = end;
+        return;
+    }
+    dc->given_up[dc->given_up_next] = (struct um_gap){first, end, 0};
+    dc->given_up_next = (dc->given_up_next + 1) % GIVEN_UP_KEPT;
+}
+
+static enum um_dc_discard late_or_duplicate(const struct um_dc *dc, uint32_t sqn)
+{
+    for (uint32_t i = 0; i < GIVEN_UP_KEPT; i++) {
+        if (sqn - dc->given_up[i].first < dc->given_up[i].end - dc->given_up[i].first) {
+            return UM_DC_LATE;
+        }
+    }
+    return UM_DC_DUPLICATE;
+}
+
+void um_dc_finish(struct um_dc *dc, uint64_t now_ns)
+{
+    size_t held = um_order_map_count(&dc->order) + dc->reassembly.count;
+    um_order_map_clear(&dc->order);
+    um_reassembly_clear(&dc->reassembly);
+    if (held > 0) {
+        dc->stats.discards[UM_DC_UNFINISHED] += held - 1;
+        discard(dc, UM_DC_UNFINISHED, due_sqn(dc), now_ns);
+    }
+}
+
 /* Report [first, end) as lost; the messages they belong to cannot be completed any more. */
 static void report_lost(struct um_dc *dc, uint32_t first, uint32_t end, uint64_t now_ns)
 {
+    remember_given_up(dc, first, end);
     for (uint32_t sqn = first; sqn != end; sqn++) {
         dc->stats.lost++;
         if (dc->reassembly.count != 0) {
@@ -168,6 +240,7 @@ static void report_lost(struct um_dc *dc, uint32_t first, uint32_t end, uint64_t
 
 static void report_burst(struct um_dc *dc, uint32_t first, uint32_t count, uint64_t now_ns)
 {
+    remember_given_up(dc, first, first + count);
     dc->stats.bursts++;
     dc->stats.lost += count;
     if (dc->delivered_any) {
@@ -178,7 +251,7 @@ static void report_burst(struct um_dc *dc, uint32_t first, uint32_t count, uint6
 /* Every number is here, but the message was beyond a bound or contradicted itself. */
 static void report_dropped_message(struct um_dc *dc, uint32_t sqn, uint64_t now_ns)
 {
-    dc->stats.reassembly_dropped++;
+    discard(dc, UM_DC_REASSEMBLY, sqn, now_ns);
     dc->stats.lost++;
     dc->ops.loss(dc->user, sqn, now_ns);
 }
@@ -207,7 +280,7 @@ static void reassemble(struct um_dc *dc, const struct um_lbmc_msg *msg, uint64_t
     } else if (rc == UM_REASSEMBLY_GIVEN_UP) {
         report_dropped_message(dc, msg->sqn, now_ns);
     } else if (rc == UM_REASSEMBLY_IGNORED) {
-        dc->stats.duplicates++;
+        discard(dc, UM_DC_DUPLICATE, msg->sqn, now_ns);
     }
 }
 
@@ -237,16 +310,12 @@ static void accept(struct um_dc *dc, const struct um_lbmc_msg *msg, struct um_bu
     } else if (dc->config.ordered_delivery == DC_ARRIVAL &&
                !(dc->start_known && um_sqn_older(msg->frag.first_sqn, dc->start_sqn))) {
         reassemble(dc, msg, now_ns);
-    } /* else the middle of a message whose beginning was lost, or sent before we joined: dropped */
+    } else {
+        discard(dc, UM_DC_HEADLESS, msg->sqn, now_ns);
+    }
 }
 
 /* ---- gaps ---- */
-
-static inline uint32_t due_sqn(struct um_dc *dc)
-{
-    struct um_gap *oldest = um_gap_list_oldest(&dc->gaps);
-    return oldest == NULL ? dc->next : oldest->first;
-}
 
 /* Mode 1: deliver what is held from `sqn` up to the next gap. */
 static void drain(struct um_dc *dc, uint32_t sqn, uint64_t now_ns)
@@ -357,11 +426,7 @@ static bool frag_ok(struct um_dc *dc, const struct um_lbmc_msg *msg, uint64_t no
     if (!(msg->present & UM_LBMC_HAS_FRAG) || um_reassembly_frag_valid(msg)) {
         return true;
     }
-    dc->stats.malformed++;
-    um_log_limited(&dc->malformed_log, now_ns, UM_NS_PER_SEC, UM_LOG_INFO, "Core-6056-1",
-                   "fragment discarded: first number %u, number %u, offset %u and %zu bytes do not fit a message of %u "
-                   "bytes",
-                   msg->frag.first_sqn, msg->sqn, msg->frag.offset, msg->payload.len, msg->frag.len);
+    discard(dc, UM_DC_MALFORMED, msg->sqn, now_ns);
     return false;
 }
 
@@ -404,7 +469,7 @@ static void on_newer(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg
     } else if (um_order_map_hold(&dc->order, msg, buf)) {
         dc->next = sqn + 1;
     } else {
-        dc->stats.map_overflow++; /* as if it had not arrived: a later number opens the gap */
+        discard(dc, UM_DC_NO_ROOM, sqn, now_ns); /* as if it had not arrived: a later number opens the gap */
     }
 }
 
@@ -419,14 +484,14 @@ static void on_older(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg
         if (let_through) {
             accept(dc, msg, buf, now_ns);
         } else {
-            dc->stats.duplicates++;
+            discard(dc, late_or_duplicate(dc, sqn), sqn, now_ns);
         }
         return;
     }
     bool ordered = dc->config.ordered_delivery == DC_ORDERED;
     bool due = sqn == due_sqn(dc);
     if (ordered && !due && !um_order_map_hold(&dc->order, msg, buf)) {
-        dc->stats.map_overflow++;
+        discard(dc, UM_DC_NO_ROOM, sqn, now_ns);
         return;
     }
     if (!um_gap_list_fill(&dc->gaps, gap, sqn)) {
@@ -434,7 +499,7 @@ static void on_older(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg
         if (held != NULL) {
             um_held_free(held);
         }
-        dc->stats.map_overflow++;
+        discard(dc, UM_DC_NO_ROOM, sqn, now_ns);
         return;
     }
     if (!ordered || due) {
@@ -451,6 +516,7 @@ static void on_data_slow(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc
         return;
     }
     if (dc->state == DC_NEW && !begin(dc, msg)) {
+        discard(dc, UM_DC_HEADLESS, msg->sqn, now_ns);
         return;
     }
     if (dc->start_known && dc->next - dc->start_sqn > SPAN_MAX) {
@@ -494,7 +560,7 @@ void um_dc_on_tsni(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn)
     uint32_t end = last_sqn + 1;
     if (um_sqn_newer(end, dc->next)) {
         if (end - dc->next > LEAD_MAX) {
-            dc->stats.malformed++;
+            discard(dc, UM_DC_MALFORMED, last_sqn, now_ns);
         } else {
             open_gap(dc, end, now_ns);
             enforce_limit(dc, now_ns);

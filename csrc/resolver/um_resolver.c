@@ -277,6 +277,11 @@ void um_resolver_pattern_forget(struct um_tr_pattern *pattern, const char *topic
     um_tr_pattern_forget(pattern, topic);
 }
 
+void um_resolver_match_pattern_again(struct um_tr_pattern *pattern)
+{
+    um_tr_match_pattern_again(pattern);
+}
+
 int um_resolver_request(struct um_resolver *resolver, uint16_t flags, uint32_t interval_ms, uint32_t duration_sec)
 {
     return um_tr_engine_request(resolver->engine, um_loop_now(resolver->loop), flags, interval_ms, duration_sec);
@@ -303,6 +308,14 @@ void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *
     out->tr_src_topics = stats.source_topics;
     out->tr_rcv_topics = stats.receiver_topics;
     out->tr_rcv_unresolved_topics = stats.unresolved_topics;
+}
+
+void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns)
+{
+    struct um_tr_stats stats;
+    um_tr_engine_get_stats(resolver->engine, &stats);
+    *unknown_sender = stats.unknown_sender;
+    *refused_patterns = stats.refused_patterns;
 }
 
 void um_resolver_stats_reset(struct um_resolver *resolver)

@@ -41,10 +41,12 @@ struct um_resolver_events {
     /* resolution_no_source_notification_threshold reached, once per unresolved period. */
     void (*on_no_source)(void *topic_user);
     /* A topic of the cache matches a pattern for the first time: create the internal receiver (subscribe from inside).
-     */
-    void (*on_pattern_match)(void *pattern_user, const char *topic);
+     * -1: not now; on_pattern_incomplete follows. */
+    int (*on_pattern_match)(void *pattern_user, const char *topic);
     /* Every newly discovered source of any topic (resolver_source_notification_function). */
     void (*on_any_source)(void *user, const struct um_tr_source *source);
+    /* Known topics could not all be matched (no memory): call um_resolver_match_pattern_again() later. */
+    void (*on_pattern_incomplete)(void *pattern_user);
 };
 
 /* Opens sockets as the options say (multicast, or one per lbmrd). NULL + error. */
@@ -86,6 +88,8 @@ struct um_tr_pattern *um_resolver_subscribe_pattern(struct um_resolver *resolver
 void um_resolver_unsubscribe_pattern(struct um_resolver *resolver, struct um_tr_pattern *pattern);
 /* The internal receiver of this topic was deleted after linger: a later source matches anew. */
 void um_resolver_pattern_forget(struct um_tr_pattern *pattern, const char *topic);
+/* Match the topics of the cache that have not matched yet. Not from inside an event. */
+void um_resolver_match_pattern_again(struct um_tr_pattern *pattern);
 
 /* lbm_context_topic_resolution_request. */
 int um_resolver_request(struct um_resolver *resolver, uint16_t flags, uint32_t interval_ms, uint32_t duration_sec);
@@ -98,5 +102,7 @@ int um_resolver_set_context_info(struct um_resolver *resolver, const char *name,
 /* Fills the tr_* fields. */
 void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out);
 void um_resolver_stats_reset(struct um_resolver *resolver);
+/* What lbm_context_stats_t has no field for. */
+void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns);
 
 #endif

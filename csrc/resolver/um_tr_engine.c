@@ -146,6 +146,11 @@ uint32_t tr_engine_ms(const struct um_tr_engine *engine)
 
 /* ---- sending ---- */
 
+void um_tr_engine_count_unknown_sender(struct um_tr_engine *engine)
+{
+    engine->stats.unknown_sender++;
+}
+
 void um_tr_engine_count_sent(struct um_tr_engine *engine, enum um_tr_sent result, size_t len)
 {
     if (result == UM_TR_SENT) {

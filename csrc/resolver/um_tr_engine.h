@@ -53,6 +53,8 @@ struct um_tr_ops {
 struct um_tr_stats {
     uint64_t datagrams_sent, bytes_sent, datagrams_received, bytes_received;
     uint64_t dropped_version, dropped_type, dropped_malformed, send_failed;
+    uint64_t unknown_sender;   /* datagrams the unicast agent did not pass on */
+    uint64_t refused_patterns; /* wildcard queries of unknown type or with an unusable pattern */
     uint64_t source_topics, receiver_topics, unresolved_topics; /* now */
     uint64_t records_sent[UM_TR_LANE_COUNT];
 };
@@ -101,6 +103,7 @@ struct um_tr_pattern *um_tr_engine_subscribe_pattern(struct um_tr_engine *engine
                                                      void *pattern_user);
 void um_tr_engine_unsubscribe_pattern(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_pattern *pattern);
 void um_tr_pattern_forget(struct um_tr_pattern *pattern, const char *topic);
+void um_tr_match_pattern_again(struct um_tr_pattern *pattern);
 
 int um_tr_engine_request(struct um_tr_engine *engine, uint64_t now_ns, uint16_t flags, uint32_t interval_ms,
                          uint32_t duration_sec);
@@ -114,6 +117,7 @@ bool um_tr_engine_has_sources(const struct um_tr_engine *engine);
 bool um_tr_engine_has_receivers(const struct um_tr_engine *engine);
 void um_tr_engine_get_stats(const struct um_tr_engine *engine, struct um_tr_stats *out);
 void um_tr_engine_reset_stats(struct um_tr_engine *engine);
+void um_tr_engine_count_unknown_sender(struct um_tr_engine *engine);
 void um_tr_engine_count_sent(struct um_tr_engine *engine, enum um_tr_sent result, size_t len); /* agents' keepalives */
 
 #endif

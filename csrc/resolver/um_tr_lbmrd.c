@@ -98,6 +98,7 @@ static void on_datagram(void *arg, uint64_t now_ns, const uint8_t *data, size_t 
     bool known = from_ip == sock->ip && from_port == sock->port;
     if (!known && agent->ignore_unknown) {
         char daemon[32], ip[INET_ADDRSTRLEN];
+        um_tr_engine_count_unknown_sender(agent->engine);
         daemon_text(sock, daemon);
         inet_ntop(AF_INET, &from_ip, ip, sizeof ip);
         um_log_limited(&sock->unknown_log, now_ns, UNKNOWN_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9013-8",

@@ -4,14 +4,24 @@
 
 #include "base/um_error.h"
 
+static void incomplete(struct um_tr_engine *engine, struct um_tr_pattern *pattern)
+{
+    if (!pattern->dead && engine->events.on_pattern_incomplete != NULL) {
+        engine->events.on_pattern_incomplete(pattern->user);
+    }
+}
+
 static void match_topic(struct um_tr_engine *engine, struct um_tr_pattern *pattern, const char *topic)
 {
     size_t len = strlen(topic);
     if (pattern->dead || um_map_get(&pattern->matched, topic, len) != NULL || !pattern->match(pattern->user, topic)) {
         return;
     }
-    if (um_map_put(&pattern->matched, topic, len, pattern) == 0) {
-        engine->events.on_pattern_match(pattern->user, topic);
+    if (um_map_put(&pattern->matched, topic, len, pattern) != 0) {
+        incomplete(engine, pattern);
+    } else if (engine->events.on_pattern_match(pattern->user, topic) != 0) {
+        um_map_remove(&pattern->matched, topic, len);
+        incomplete(engine, pattern);
     }
 }
 
@@ -30,7 +40,7 @@ static void match_cache(struct um_tr_engine *engine, struct um_tr_pattern *patte
     size_t count = 0, cursor = 0;
     struct tr_entry **known = um_malloc((engine->entries.count + 1) * sizeof *known);
     if (known == NULL) {
-        um_log(UM_LOG_WARNING, "Resolver-4", "out of memory: known topics are not matched against a new pattern");
+        incomplete(engine, pattern);
         return;
     }
     struct um_tr_link *link = NULL;
@@ -145,6 +155,14 @@ void um_tr_engine_unsubscribe_pattern(struct um_tr_engine *engine, uint64_t now_
     pattern->node.prev->next = pattern->node.next;
     pattern->node.next->prev = pattern->node.prev;
     tr_bury(engine, &pattern->grave);
+    tr_leave(engine);
+}
+
+void um_tr_match_pattern_again(struct um_tr_pattern *pattern)
+{
+    struct um_tr_engine *engine = pattern->engine;
+    tr_enter(engine, engine->now_ns);
+    match_cache(engine, pattern);
     tr_leave(engine);
 }
 

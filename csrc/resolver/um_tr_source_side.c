@@ -285,6 +285,7 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     struct um_list *it, *next;
     char shown[UM_LBMR_NAME_MAX + 1];
     if (query->pattern_type != LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE) {
+        engine->stats.refused_patterns++;
         um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3404",
                        "LBMR WC TQR Type 0x%x [%s] not understood. Dropping.", query->pattern_type,
                        tr_printable(query->name, shown));
@@ -295,6 +296,7 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     }
     const struct um_pattern *pattern = um_pattern_cache_get(engine->pattern_cache, query->name, query->len, &error);
     if (pattern == NULL) {
+        engine->stats.refused_patterns++;
         um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3402",
                        "LBMR WC TQR pcre_compile [%s] malformed [%zu][%s]. Dropping.", tr_printable(query->name, shown),
                        error.offset, error.text);

@@ -541,6 +541,11 @@ int um_rcv_stream_stats(struct um_rcv_stream *stream, lbm_rcv_transport_stats_t 
     return 0;
 }
 
+uint64_t um_rcv_stream_malformed(const struct um_rcv_stream *stream)
+{
+    return stream->session == NULL ? 0 : stream->session->msgs_malformed;
+}
+
 void um_rcv_stream_stats_reset(struct um_rcv_stream *stream)
 {
     if (stream->session != NULL) {

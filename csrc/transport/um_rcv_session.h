@@ -69,5 +69,6 @@ int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_st
 void um_rcv_sessions_stats_reset(struct um_rcv_sessions *sessions);
 int um_rcv_stream_stats(struct um_rcv_stream *stream, lbm_rcv_transport_stats_t *out);
 void um_rcv_stream_stats_reset(struct um_rcv_stream *stream);
+uint64_t um_rcv_stream_malformed(const struct um_rcv_stream *stream); /* messages of the session with bad headers */
 
 #endif

@@ -538,6 +538,10 @@ int um_src_stream_send(struct um_src_stream *stream, struct um_send *send)
         }
         bool explicit = (stream->special & UM_STREAM_EXPLICIT_BATCH) || (send->flags & LBM_MSG_COMPLETE_BATCH);
         rc = explicit ? send_explicit(session, stream, send) : send_now(session, stream, send, 0);
+        if (rc == 0) {
+            stream->messages_sent++;
+            stream->bytes_sent += send->len;
+        }
     }
     um_src_session_unlock(session);
     return rc;
@@ -579,6 +583,8 @@ int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, siz
     batch->len += (uint32_t)total;
     stream->last_data_ns = session->batch_start_ns;
     session->batch_user_bytes += len;
+    stream->messages_sent++;
+    stream->bytes_sent += len;
     if (flags & LBM_MSG_FLUSH) {
         um_src_session_flush(session);
     } else if (session->batch_user_bytes >= session->flush_at) {
@@ -930,6 +936,16 @@ void um_src_stream_drops(const struct um_src_stream *stream, struct um_src_drops
 {
     um_src_session_lock(stream->session);
     *out = stream->session->drops;
+    um_src_session_unlock(stream->session);
+}
+
+void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_counts *out)
+{
+    um_src_session_lock(stream->session);
+    out->messages = stream->messages_sent;
+    out->bytes = stream->bytes_sent;
+    out->clients = stream->session->clients;
+    out->drops = stream->session->drops;
     um_src_session_unlock(stream->session);
 }
 

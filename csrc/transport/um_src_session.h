@@ -56,6 +56,7 @@ struct um_src_stream {
     const struct um_src_stream_events *events;
     uint32_t tidx;
     uint32_t next_sqn;                         /* session lock */
+    uint64_t messages_sent, bytes_sent;        /* accepted, payload; session lock */
     unsigned special;                          /* enum um_src_stream_special; session lock */
     uint64_t last_data_ns;                     /* start of the batch that took the last message; session lock */
     uint64_t tsni_interval_ns, tsni_active_ns; /* 0 = off / never stop */
@@ -102,8 +103,8 @@ int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source
                           struct um_src_stream *stream);
 /* Flushes without waiting, wakes blocked senders, reports nothing more; ends the session with its last stream. */
 void um_src_stream_detach(struct um_src_stream *stream);
-/* A source-side-filtering request that arrived at the request port. */
-void um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq);
+/* A source-side-filtering request that arrived at the request port. False: there is nothing it could mean. */
+bool um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq);
 
 /* Facts about the session of a stream; [loop] or any thread where noted. */
 void um_src_stream_source_info(const struct um_src_stream *stream,
@@ -127,6 +128,12 @@ struct um_src_drops {
     uint64_t unheard_bytes;        /* sent while no client was connected; no loss */
 };
 void um_src_stream_drops(const struct um_src_stream *stream, struct um_src_drops *out); /* any thread */
+struct um_src_counts {
+    uint64_t messages, bytes;  /* of this stream: accepted by its sends, payload */
+    int clients;               /* of the session, now */
+    struct um_src_drops drops; /* of the session */
+};
+void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_counts *out); /* any thread; consistent */
 /* Blocked/connected facts for readiness: number of clients now. */
 int um_src_stream_clients(const struct um_src_stream *stream);
 

@@ -40,7 +40,7 @@ static int discard(int level, const char *message, void *clientd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct um_dc_ops ops = {on_deliver, on_loss, on_burst, on_set_timer, NULL};
+    static const struct um_dc_ops ops = {on_deliver, on_loss, on_burst, on_set_timer, NULL, NULL};
     if (size < 4) {
         return 0;
     }

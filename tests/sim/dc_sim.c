@@ -329,7 +329,7 @@ static void check_complete(struct sim *sim)
     }
 }
 
-static const struct um_dc_ops OPS = {on_deliver, on_loss, on_burst, on_set_timer, NULL};
+static const struct um_dc_ops OPS = {on_deliver, on_loss, on_burst, on_set_timer, NULL, NULL};
 
 static bool run_seed(uint64_t seed)
 {

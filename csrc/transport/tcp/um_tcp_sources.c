@@ -458,7 +458,7 @@ static void change_filter(struct um_tcp_client *client, struct um_src_stream *st
     }
 }
 
-void um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq)
+bool um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq)
 {
     struct um_list *it;
     UM_LIST_FOREACH(it, &sources->sessions)
@@ -469,11 +469,13 @@ void um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_
         }
         struct um_tcp_client *client = find_client(session, creq->client_idx);
         struct um_src_stream *stream = find_stream(session, creq->topic_idx);
-        if (client != NULL && stream != NULL && creq->mode <= 1) {
-            um_src_session_lock(&session->base);
-            change_filter(client, stream, creq->mode == 0);
-            um_src_session_unlock(&session->base);
+        if (client == NULL || stream == NULL || creq->mode > 1) {
+            return false;
         }
-        return;
+        um_src_session_lock(&session->base);
+        change_filter(client, stream, creq->mode == 0);
+        um_src_session_unlock(&session->base);
+        return true;
     }
+    return false;
 }
