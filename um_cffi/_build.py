@@ -50,6 +50,15 @@ typedef struct lbm_rcv_transport_stats_t_stct {
     int type; char source[...]; ...;
 } lbm_rcv_transport_stats_t;
 
+typedef struct { uint64_t messages_sent, bytes_sent, receivers, session_dropped, session_dropped_bytes,
+                 session_unsent_bytes, session_ignored_messages, session_filtered_bytes,
+                 session_unheard_bytes; } um_src_stats_t;
+typedef struct { uint64_t sources, delivered, missing, lost, discarded, late, duplicates, malformed, headless,
+                 not_assembled, no_room, unfinished, not_queued, session_malformed; } um_rcv_stats_t;
+typedef struct { uint64_t resolver_unknown_sender, resolver_refused_patterns, unicast_malformed, unicast_foreign,
+                 unicast_unsupported, unicast_unmatched, unicast_corrupt, unicast_refused,
+                 unicast_unsent; } um_context_stats_t;
+
 #define LBM_OK ...
 #define LBM_FAILURE ...
 #define LBM_EINVAL ...
@@ -118,6 +127,10 @@ int lbm_wildcard_rcv_delete(lbm_wildcard_rcv_t *wrcv);
 const char *um_version(void);
 int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
 int um_src_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms);
+int um_src_stats(lbm_src_t *src, um_src_stats_t *stats);
+int um_rcv_stats(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats);
+int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats);
+int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
 
 const lbm_src_transport_stats_tcp_t *um_py_src_tcp(const lbm_src_transport_stats_t *stats);
 const lbm_rcv_transport_stats_tcp_t *um_py_rcv_tcp(const lbm_rcv_transport_stats_t *stats);

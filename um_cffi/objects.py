@@ -131,6 +131,13 @@ class _CallbackErrors:
             raise error
 
 
+def _counts(type_name: str, retrieve: Callable[[Any], int]) -> dict[str, int]:
+    """The fields of a structure of um.h, which are all counters, by name."""
+    stats = ffi.new(f"{type_name} *")
+    check(retrieve(stats))
+    return {name: int(getattr(stats, name)) for name, _ in ffi.typeof(type_name).fields}
+
+
 class Context(_Closing):
     """A context of the library with its thread. Closing it closes the sources and receivers made from it."""
 
@@ -163,6 +170,10 @@ class Context(_Closing):
                 check(lib.LBM_FAILURE)
             capacity = count[0]
         return [_receiver_stats(stats[i]) for i in range(count[0])]
+
+    def counts(self) -> dict[str, int]:
+        """What the context discarded that belongs to no source or receiver; see um_context_stats_t in um.h."""
+        return _counts("um_context_stats_t", lambda out: lib.um_context_stats(self._handle(), out))
 
     def close(self) -> None:
         if self._ctx is None:
@@ -218,6 +229,10 @@ class Source(_Closing, _CallbackErrors):
             tcp = lib.um_py_src_tcp(stats)
             result.update(num_clients=tcp.num_clients, bytes_buffered=tcp.bytes_buffered)
         return result
+
+    def counts(self) -> dict[str, int]:
+        """Messages and bytes sent, and what its session discarded; see um_src_stats_t in um.h."""
+        return _counts("um_src_stats_t", lambda out: lib.um_src_stats(self._handle(), out))
 
     def close(self) -> None:
         src, self._src = self._src, None
@@ -287,6 +302,11 @@ class Receiver(_Receiving):
         """Wait until the sessions of so many sources have begun. UMTimeout after `timeout` seconds."""
         check(lib.um_rcv_wait_ready(self._handle(), sources, int(timeout * 1000)))
 
+    def counts(self, source: str | None = None) -> dict[str, int]:
+        """Messages delivered, lost, late and discarded, from all sources or one (see um_rcv_stats_t in um.h)."""
+        name = ffi.NULL if source is None else source.encode()
+        return _counts("um_rcv_stats_t", lambda out: lib.um_rcv_stats(self._handle(), name, out))
+
 
 class WildcardReceiver(_Receiving):
     """A subscriber of all topics whose names match a pattern (PCRE unless `pattern_type` says otherwise)."""
@@ -306,6 +326,10 @@ class WildcardReceiver(_Receiving):
             )
         self._rcv = holder[0]
         ctx._children.append(self)
+
+    def counts(self) -> dict[str, int]:
+        """Messages delivered, lost, late and discarded on all topics matched so far (see um_rcv_stats_t in um.h)."""
+        return _counts("um_rcv_stats_t", lambda out: lib.um_wildcard_rcv_stats(self._handle(), out))
 
 
 def _receiver_stats(stats: Any) -> dict[str, object]:

@@ -42,6 +42,32 @@ def case_l1_messages_sent_once_ready_all_arrive() -> None:
     assert got == [b"%d" % number for number in range(1000)]
 
 
+def case_s2_sent_delivered_lost_and_discarded_can_be_read() -> None:
+    got: list[Message] = []
+    with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
+        receiver = Receiver(receiving, "news", got.append)
+        everything = WildcardReceiver(receiving, "^news$", lambda message: None)
+        source = Source(sending, "news")
+        source.wait_receivers(1, 30)
+        until(lambda: everything.counts()["sources"] == 1)
+        for number in range(100):
+            source.send(b"%03d" % number)
+        source.flush()
+        until(lambda: len(got) == 100)
+        sent = source.counts()
+        assert (sent["messages_sent"], sent["bytes_sent"], sent["receivers"]) == (100, 300, 1)
+        for counts in (receiver.counts(), receiver.counts(got[0].source), everything.counts()):
+            assert (counts["delivered"], counts["sources"]) == (100, 1)
+            assert [counts[name] for name in ("missing", "lost", "late", "duplicates", "discarded")] == [0] * 5
+        assert set(receiving.counts().values()) == {0}
+        try:
+            receiver.counts("TCP:1.2.3.4:5:00000006[7]")
+        except UMError as error:
+            assert "1.2.3.4" in str(error)
+        else:
+            raise AssertionError("counts of a source that is not there")
+
+
 def case_wildcard_receiver_gets_all_matching_topics() -> None:
     got: set[str] = set()
     begun: set[str] = set()
