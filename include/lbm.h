@@ -2311,7 +2311,8 @@ LBMExpDLL int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flag
 /** As lbm_src_send(), with extras; NULL for none. Context thread: yes. */
 LBMExpDLL int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_src_send_ex_info_t *info);
 
-/** Sends now what is batched on the transport session of the source. Context thread: no. */
+/** Sends now what is batched on the transport session of the source. LBM_EOP on the context thread; there, send with
+ * LBM_MSG_FLUSH. Context thread: no. */
 LBMExpDLL int lbm_src_flush(lbm_src_t *src);
 
 /** Sends now what is batched on all transport sessions of the context. Context thread: yes. */
@@ -2674,9 +2675,10 @@ LBMExpDLL int lbm_event_queue_create(lbm_event_queue_t **evqp, lbm_event_queue_m
                                      const lbm_event_queue_attr_t *attr);
 
 /**
- * Runs callbacks of the queue on this thread for up to tmo milliseconds, one at most with LBM_EVENT_QUEUE_POLL, until
- * unblocked with LBM_EVENT_QUEUE_BLOCK. Returns the number of events. Several threads may dispatch a queue. Context
- * thread: no.
+ * Runs callbacks of the queue on this thread and returns their number. LBM_EVENT_QUEUE_POLL runs one at most and never
+ * waits; LBM_EVENT_QUEUE_BLOCK runs until a lbm_event_dispatch_unblock() is taken. Any other tmo is milliseconds since
+ * the call, looked at after each event only: an idle queue keeps waiting. Several threads may dispatch a queue. LBM_EOP
+ * on a context thread. Context thread: no.
  */
 LBMExpDLL int lbm_event_dispatch(lbm_event_queue_t *evq, lbm_ulong_t tmo);
 

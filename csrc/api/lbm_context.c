@@ -68,15 +68,39 @@ int lbm_context_get_name(lbm_context_t *ctx, char *name, size_t *size)
 
 /* ---- sequential mode ---- */
 
+static int um_context_check_sequential(lbm_context_t *ctx, const char *api)
+{
+    if (um_context_check(ctx, api) < 0) {
+        return -1;
+    }
+    if (um_loop_embedded(ctx->loop)) {
+        return um_error(UM_EINVAL, "CoreApi-1061-6",
+                        "%s: operational_mode is embedded: must be sequential for this call", api);
+    }
+    return 0;
+}
+
+static int um_context_check_processing(lbm_context_t *ctx, const char *api)
+{
+    if (um_context_check_sequential(ctx, api) < 0) {
+        return -1;
+    }
+    if (um_loop_on_thread(ctx->loop)) {
+        return um_error(UM_EOP, "CoreApi-1061-13", "%s: must not be called in a callback of the same context", api);
+    }
+    return 0;
+}
+
 int lbm_context_process_events(lbm_context_t *ctx, lbm_ulong_t msec)
 {
-    return um_context_check(ctx, "lbm_context_process_events") < 0 ? -1 : um_context_process_events(ctx, msec, 0);
+    return um_context_check_processing(ctx, "lbm_context_process_events") < 0 ? -1
+                                                                              : um_context_process_events(ctx, msec, 0);
 }
 
 int lbm_context_process_events_ex(lbm_context_t *ctx, lbm_ulong_t msec, lbm_process_events_info_t *info)
 {
     const char *api = "lbm_context_process_events_ex";
-    if (um_context_check(ctx, api) < 0) {
+    if (um_context_check_processing(ctx, api) < 0) {
         return -1;
     }
     if (info == NULL) {
@@ -102,14 +126,7 @@ int lbm_context_process_events_ex(lbm_context_t *ctx, lbm_ulong_t msec, lbm_proc
 
 int lbm_context_unblock(lbm_context_t *ctx)
 {
-    if (um_context_check(ctx, "lbm_context_unblock") < 0) {
-        return -1;
-    }
-    if (um_loop_embedded(ctx->loop)) {
-        return um_error(UM_EINVAL, "CoreApi-1061-6",
-                        "lbm_context_unblock: operational_mode is embedded: must be sequential for this call");
-    }
-    return um_loop_unblock(ctx->loop);
+    return um_context_check_sequential(ctx, "lbm_context_unblock") < 0 ? -1 : um_loop_unblock(ctx->loop);
 }
 
 static int um_context_ipc_missing(lbm_context_t *ctx, const char *api)

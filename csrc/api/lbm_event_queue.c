@@ -7,6 +7,7 @@
 #include "base/um_error.h"
 #include "config/um_options.h"
 #include "core/um_event_queue.h"
+#include "net/um_loop.h"
 
 int lbm_event_queue_create(lbm_event_queue_t **evqp, lbm_event_queue_monitor_proc proc, void *clientd,
                            const lbm_event_queue_attr_t *attr)
@@ -20,7 +21,15 @@ int lbm_event_queue_create(lbm_event_queue_t **evqp, lbm_event_queue_monitor_pro
 
 int lbm_event_dispatch(lbm_event_queue_t *evq, lbm_ulong_t tmo)
 {
-    return um_event_queue_check(evq, "lbm_event_dispatch") < 0 ? -1 : um_event_queue_dispatch(evq, tmo);
+    if (um_event_queue_check(evq, "lbm_event_dispatch") < 0) {
+        return -1;
+    }
+    if (um_loop_in_any()) {
+        return um_error(UM_EOP, "CoreApi-1041-5",
+                        "lbm_event_dispatch: must not be called in a callback that runs on a context thread; dispatch "
+                        "on a thread of the application");
+    }
+    return um_event_queue_dispatch(evq, tmo);
 }
 
 int lbm_event_dispatch_unblock(lbm_event_queue_t *evq)

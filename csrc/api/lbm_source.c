@@ -225,6 +225,11 @@ int lbm_src_flush(lbm_src_t *src)
     if (um_source_check(src, "lbm_src_flush") != 0) {
         return -1;
     }
+    if (um_loop_on_thread(src->ctx->loop)) {
+        return um_error(UM_EOP, "CoreApi-5688-3260",
+                        "lbm_src_flush: must not be called in a callback that runs on the context thread; send with "
+                        "LBM_MSG_FLUSH there");
+    }
     um_src_stream_flush(&src->stream);
     return 0;
 }

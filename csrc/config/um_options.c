@@ -371,6 +371,19 @@ void um_options_clear(enum um_option_scope scope, void *options)
     }
 }
 
+bool um_options_equal(enum um_option_scope scope, const void *a, const void *b)
+{
+    size_t rows;
+    const struct um_option *table = um_option_table(scope, &rows);
+    for (size_t i = 0; i < rows; i++) {
+        if (table[i].alias_of == NULL &&
+            !um_option_equal(&table[i], um_option_const_field(&table[i], a), um_option_const_field(&table[i], b))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- attribute objects ---- */
 
 int um_attr_init(struct um_attr *attr, enum um_option_scope scope)

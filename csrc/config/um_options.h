@@ -104,9 +104,10 @@ int um_wildcard_receiver_options_resolve(const lbm_wildcard_rcv_attr_t *attr, co
                                          const char *pattern, int pattern_type,
                                          struct um_wildcard_receiver_options *out);
 int um_event_queue_options_resolve(const lbm_event_queue_attr_t *attr, struct um_event_queue_options *out);
-/* Deep copy / free by scope; `options` is the structure of that scope. */
+/* Deep copy, free and compare by scope; `options` is the structure of that scope. */
 int um_options_copy(enum um_option_scope scope, void *dst, const void *src);
 void um_options_clear(enum um_option_scope scope, void *options);
+bool um_options_equal(enum um_option_scope scope, const void *a, const void *b);
 
 /* Binary and string access on a live object's structure. live_set: refuse options that may not be set during operation.
  */

@@ -236,7 +236,7 @@ static void um_event_discard_all(struct um_list *events)
 
 int um_event_cancel_check(const lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
 {
-    if (cbinfo == NULL || cbinfo->event_queue == NULL) {
+    if (cbinfo == NULL) {
         return 0;
     }
     if (um_event_queue_check(cbinfo->event_queue, api) < 0) {

@@ -79,6 +79,7 @@ struct lookup {
     struct um_receiver_options *opts; /* NULL: only look */
     struct um_rcv_topic *topic;       /* out */
     bool added;                       /* out: opts are taken over */
+    bool differs;                     /* out: the topic keeps other options than opts */
 };
 
 static int lookup_on_loop(void *arg)
@@ -91,11 +92,33 @@ static int lookup_on_loop(void *arg)
             return -1;
         }
         lookup->added = true;
+    } else if (lookup->opts != NULL) {
+        lookup->differs = !um_options_equal(UM_SCOPE_RECEIVER, &lookup->topic->opts, lookup->opts);
     }
     if (lookup->topic != NULL) {
         lookup->topic->looked_up = true;
     }
     return 0;
+}
+
+/* The topic is there, or it is added with `attr`, or it exists with other options than `attr`, which are ignored. */
+static int lookup_with_options(struct lookup *lookup, const char *api, const lbm_rcv_topic_attr_t *attr)
+{
+    struct um_receiver_options opts;
+    if (um_receiver_options_resolve(attr, lookup->ctx->opts.context_name, lookup->name, &opts) != 0) {
+        return -1;
+    }
+    lookup->opts = &opts;
+    int rc = um_loop_call_api(lookup->ctx->loop, api, lookup_on_loop, lookup);
+    if (!lookup->added) {
+        um_options_clear(UM_SCOPE_RECEIVER, &opts);
+    }
+    if (rc == 0 && lookup->differs && attr != NULL) {
+        um_log(UM_LOG_WARNING, "Core-5688-1793",
+               "topic [%s]: requested receiver attributes ignored: the topic keeps those of its first lookup",
+               lookup->name);
+    }
+    return rc;
 }
 
 int um_receiver_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *name,
@@ -112,19 +135,8 @@ int um_receiver_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const cha
     if (um_loop_call_api(ctx->loop, api, lookup_on_loop, &lookup) != 0) {
         return -1;
     }
-    if (lookup.topic == NULL) {
-        struct um_receiver_options opts;
-        if (um_receiver_options_resolve(attr, ctx->opts.context_name, name, &opts) != 0) {
-            return -1;
-        }
-        lookup.opts = &opts;
-        int rc = um_loop_call_api(ctx->loop, api, lookup_on_loop, &lookup);
-        if (!lookup.added) {
-            um_options_clear(UM_SCOPE_RECEIVER, &opts);
-        }
-        if (rc != 0) {
-            return -1;
-        }
+    if ((lookup.topic == NULL || attr != NULL) && lookup_with_options(&lookup, api, attr) != 0) {
+        return -1;
     }
     *topicp = &lookup.topic->base;
     return 0;
