@@ -61,7 +61,19 @@ struct um_datagram *um_datagram_get(struct um_src_session *session)
     datagram->refs = 1;
     datagram->len = 0;
     datagram->continues = false;
+    datagram->compact = false;
     return datagram;
+}
+
+struct um_datagram *um_datagram_copy(const struct um_datagram *datagram)
+{
+    struct um_datagram *copy = um_malloc(sizeof *copy + datagram->len);
+    if (copy != NULL) {
+        memcpy(copy, datagram, sizeof *copy + datagram->len);
+        copy->refs = 1;
+        copy->compact = true;
+    }
+    return copy;
 }
 
 void um_datagram_unref(struct um_src_session *session, struct um_datagram *datagram)
@@ -69,7 +81,7 @@ void um_datagram_unref(struct um_src_session *session, struct um_datagram *datag
     if (--datagram->refs > 0) {
         return;
     }
-    if (session->free_count >= UM_DATAGRAMS_KEPT) {
+    if (datagram->compact || session->free_count >= UM_DATAGRAMS_KEPT) {
         um_free(datagram);
         return;
     }
@@ -370,6 +382,7 @@ static int send_fragments(struct um_src_session *session, struct um_src_stream *
     }
     stream->special &= ~(unsigned)UM_STREAM_IN_MESSAGE;
     wake_waiters(session);
+    um_src_session_relieve(session); /* a send refused because of this message gets its WAKEUP */
     return rc;
 }
 
@@ -458,6 +471,19 @@ static int hold(struct um_src_session *session, struct um_src_stream *stream, st
     send->last_sqn = plan.first_sqn + count - 1;
     stream->next_sqn += count;
     return 0;
+}
+
+/* Out of memory to the end: what is still held never goes out. A message cut off by this is open no more. */
+static void drop_held(struct um_src_session *session, struct um_list *list)
+{
+    struct um_list *it;
+    int change = 0;
+    UM_LIST_FOREACH(it, list)
+    {
+        change += UM_CONTAINER_OF(it, struct um_held, node)->open_change;
+    }
+    session->open_messages += change;
+    free_held(list);
 }
 
 /* The held messages enter the batch one by one by its normal rules. A failed allocation leaves the rest held. */
@@ -903,8 +929,8 @@ void um_src_stream_detach(struct um_src_stream *stream)
         um_condition_wait(&session->changed, &session->lock);
     }
     release_held(session, stream);
+    drop_held(session, &stream->explicit_batch);
     um_src_session_flush(session);
-    free_held(&stream->explicit_batch);
     um_list_remove(&stream->node);
     um_src_session_unlock(session);
     stream->session = NULL;
@@ -954,6 +980,7 @@ void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_
 {
     struct um_src_session *session = stream->session;
     um_src_session_lock(session);
+    um_src_session_flush(session); /* what waits was batched by the old rules, whose timers may not see it any more */
     session->interval_ns = interval_ns < UM_INTERVAL_MIN_NS ? UM_INTERVAL_MIN_NS : interval_ns;
     session->minimum_length = minimum_length;
     session->flush_at = minimum_length;

@@ -790,6 +790,64 @@ TEST(a_stopped_receiver_makes_non_blocking_sends_fail_and_one_wakeup_follows)
     end();
 }
 
+static atomic_size_t allocated;
+
+static bool count_allocated(size_t size)
+{
+    allocated += size;
+    return false;
+}
+
+TEST(many_small_datagrams_behind_a_slow_receiver_take_the_memory_of_their_bytes)
+{
+    options_default();
+    sopts.transport_tcp_sender_socket_buffer = 16384;
+    sopts.transport_session_maximum_buffer = 1 << 20;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 16384));
+    allocated = 0;
+    um_mem_set_fail_hook(count_allocated);
+    uint32_t accepted = 0;
+    while (send_flags(&a, payload, 16, LBM_SRC_NONBLOCK | LBM_MSG_FLUSH) == 0) {
+        accepted++;
+    }
+    um_mem_set_fail_hook(NULL);
+    CHECK(accepted > (1 << 20) / 32);
+    CHECK(allocated < (8 << 20)); /* one batch of 64 KiB for each would be more than 2 GB */
+    uint32_t got = 0;
+    while (got < accepted && peer_data(&peers[0], &msg, HANG_MS)) {
+        CHECK_EQ(msg.sqn, got);
+        CHECK_EQ(msg.payload.len, 16);
+        got++;
+    }
+    CHECK_EQ(got, accepted);
+    close(peers[0].fd);
+    detach(&a);
+    end();
+}
+
+static int do_set_batching(void *arg)
+{
+    um_src_stream_set_batching(arg, 60 * UM_NS_PER_SEC, 60000, false);
+    return 0;
+}
+
+TEST(changed_batching_options_leave_no_message_behind)
+{
+    options_default();
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 0));
+    CHECK_EQ(send_flags(&a, payload, 100, 0), 0);
+    CHECK_EQ(um_loop_call(env.loop, do_set_batching, &a.stream), 0);
+    CHECK(peer_data(&peers[0], &msg, HANG_MS));
+    CHECK_EQ(msg.sqn, 0);
+    close(peers[0].fd);
+    detach(&a);
+    end();
+}
+
 TEST(a_disconnecting_slow_receiver_wakes_the_source)
 {
     options_default();

@@ -110,11 +110,16 @@ void um_tcp_client_fail(struct um_tcp_client *client)
     um_tcp_pressure(session);
 }
 
-/* Not while a waiting sender moves the queues: it hands them over when it leaves. */
+/* Not while a waiting sender moves the queues: it hands them over when it leaves. It may sleep without watching this
+ * socket, which had nothing to write when it began. */
 void um_tcp_ask_loop_to_write(struct um_tcp_client *client)
 {
     struct um_src_session *base = &client->session->base;
-    if (!client->write_wanted && !base->polling) {
+    if (base->polling) {
+        if (client->ring_count == 1) {
+            um_tcp_interrupt(base);
+        }
+    } else if (!client->write_wanted) {
         client->write_wanted = true;
         um_loop_post(base->env->loop, &base->command);
     }
@@ -286,6 +291,29 @@ void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagra
     um_tcp_ask_loop_to_write(client);
 }
 
+/* What has just been queued moves to a buffer of its size, so that many small datagrams behind a slow client take the
+ * memory of their bytes and not of as many full batches. The buffer of the batch is used again at once. */
+static void queue_compact(struct um_tcp_session *session, struct um_datagram *datagram)
+{
+    if (datagram->refs == 1 || datagram->len > session->base.datagram_max / 2) {
+        return;
+    }
+    struct um_datagram *copy = um_datagram_copy(datagram);
+    if (copy == NULL) {
+        return; /* it stays where it is */
+    }
+    for (int i = 0; i < session->base.clients; i++) {
+        struct um_tcp_client *client = session->clients[i];
+        uint32_t last = (client->ring_head + client->ring_count - 1) & (client->ring_size - 1);
+        if (client->ring_count > 0 && client->ring[last] == datagram) {
+            client->ring[last] = copy;
+            copy->refs++;
+            datagram->refs--;
+        }
+    }
+    um_datagram_unref(&session->base, copy);
+}
+
 /* Write the queue out as far as the socket takes it. */
 void um_tcp_client_write(struct um_tcp_client *client)
 {
@@ -370,6 +398,7 @@ static void put_filtered(struct um_tcp_client *client, struct um_datagram *datag
     }
     part->continues = datagram->continues;
     um_tcp_client_put(client, part);
+    queue_compact(client->session, part);
     um_datagram_unref(base, part);
 }
 
@@ -400,6 +429,7 @@ void um_tcp_transmit(struct um_src_session *base, struct um_datagram *datagram)
             um_tcp_client_put(client, datagram);
         }
     }
+    queue_compact(session, datagram);
     um_datagram_unref(base, datagram);
     if (session->queued_bytes > 0 || base->blocked) {
         um_tcp_pressure(session);
