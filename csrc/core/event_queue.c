@@ -93,23 +93,23 @@ static bool um_event_is_unblock(const struct um_event *event)
     return event->ops == &um_unblock_ops;
 }
 
-/* lock held; true: signal after unlocking */
-static bool um_event_wake_one(lbm_event_queue_t *evq)
+/* lock held, and the signal is given under it: a dispatcher that takes the event may be the one whose end lets the
+ * application delete the queue. */
+static void um_event_wake_one(lbm_event_queue_t *evq)
 {
-    if (evq->sleepers == 0) {
-        return false;
+    if (evq->sleepers > 0) {
+        evq->sleepers--;
+        pthread_cond_signal(&evq->wake);
     }
-    evq->sleepers--;
-    return true;
 }
 
 /* lock held */
-static bool um_event_push(lbm_event_queue_t *evq, struct um_event *event)
+static void um_event_push(lbm_event_queue_t *evq, struct um_event *event)
 {
     um_list_push_back(&evq->events, &event->node);
     evq->size += !um_event_is_unblock(event);
     um_event_count_in(evq, um_event_class_of(event));
-    return um_event_wake_one(evq);
+    um_event_wake_one(evq);
 }
 
 /* lock held: unlink and keep the counts */
@@ -150,12 +150,9 @@ void um_event_enqueue(lbm_event_queue_t *evq, struct um_event_owner *owner, stru
     if (owner != NULL) {
         owner->pending++;
     }
-    bool signal = um_event_push(evq, event);
+    um_event_push(evq, event);
     bool notify = evq->opts.queue_enqueue_notification && evq->monitor != NULL;
     pthread_mutex_unlock(&evq->lock);
-    if (signal) {
-        pthread_cond_signal(&evq->wake);
-    }
     if (notify) {
         evq->monitor(evq, LBM_EVENT_QUEUE_ENQUEUE_NOTIFICATION, 1, 0, evq->monitor_clientd);
     }
@@ -523,11 +520,8 @@ int um_event_queue_unblock(lbm_event_queue_t *evq)
     }
     event->ops = &um_unblock_ops;
     pthread_mutex_lock(&evq->lock);
-    bool signal = um_event_push(evq, event);
+    um_event_push(evq, event);
     pthread_mutex_unlock(&evq->lock);
-    if (signal) {
-        pthread_cond_signal(&evq->wake);
-    }
     return 0;
 }
 

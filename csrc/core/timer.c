@@ -42,6 +42,7 @@ struct um_user_timer {
     bool finished; /* timers lock: cancelled or expired for good, not in the map */
     bool detached; /* timers lock: the loop has let go of it */
     bool queued;   /* timers lock: the event is in the queue */
+    bool firing;   /* timers lock: the loop is putting it there */
     atomic_int refs;
     struct um_event event;
     struct um_event_owner owner;
@@ -143,12 +144,16 @@ static void um_user_timer_fire(struct um_timer *timer, uint64_t now_ns)
     }
     bool enqueue = evq != NULL && !ut->queued;
     ut->queued |= enqueue;
+    ut->firing = enqueue;
     if (once && evq == NULL) {
         um_user_timer_finish(ut);
     }
     pthread_mutex_unlock(&timers->lock);
     if (enqueue) {
         um_event_enqueue(evq, &ut->owner, &ut->event);
+        pthread_mutex_lock(&timers->lock);
+        ut->firing = false;
+        pthread_mutex_unlock(&timers->lock);
     } else if (evq == NULL) {
         proc(timers->ctx, clientd); /* may cancel and free a recurring timer */
     }
@@ -295,10 +300,14 @@ int um_user_timer_cancel(struct um_user_timers *timers, int id, void **clientdp,
     struct um_user_timer *ut = id > 0 ? um_u32_map_get(&timers->by_id, (uint32_t)id) : NULL;
     void *clientd = ut != NULL ? ut->clientd : NULL;
     bool queued = ut != NULL && ut->owner.evq != NULL;
+    bool firing = ut != NULL && ut->firing;
     if (ut != NULL) {
         um_user_timer_bury(ut);
     }
     pthread_mutex_unlock(&timers->lock);
+    if (firing) { /* once this call is over the application may delete the queue */
+        (void)um_loop_call(timers->loop, um_user_timers_barrier, NULL);
+    }
     if (clientdp != NULL) {
         *clientdp = clientd;
     }
