@@ -452,6 +452,9 @@ struct um_tr_engine *um_tr_engine_create(const struct um_tr_config *config, cons
         return NULL;
     }
     engine->config = *config;
+    if (engine->config.cache_max == 0) {
+        engine->config.cache_max = UM_TR_CACHE_MAX;
+    }
     engine->ops = *ops;
     engine->io = io;
     engine->events = *events;

@@ -26,9 +26,12 @@ enum um_tr_lane_kind {
 #define UM_TR_WILDCARD_TICK_NS (30 * UM_NS_PER_MS)
 #define UM_TR_SUSTAIN_TICK_NS (100 * UM_NS_PER_MS)
 
+#define UM_TR_CACHE_MAX 500000u /* some 200 MB: a flood of forged advertisements may not take more */
+
 struct um_tr_config {
     uint8_t ctxinst[8];
     bool cache;            /* resolver_cache */
+    size_t cache_max;      /* sources remembered; beyond, only those of topics with a receiver. 0: UM_TR_CACHE_MAX */
     bool extended_options; /* not disable_extended_topic_resolution_message_options */
     bool queries_possible; /* false: no agent sends queries (UDP topic resolution disabled) */
     bool tls, compression;
@@ -55,6 +58,7 @@ struct um_tr_stats {
     uint64_t dropped_version, dropped_type, dropped_malformed, send_failed;
     uint64_t unknown_sender;   /* datagrams the unicast agent did not pass on */
     uint64_t refused_patterns; /* wildcard queries of unknown type or with an unusable pattern */
+    uint64_t cache_refused;    /* sources not remembered because the cache is full */
     uint64_t source_topics, receiver_topics, unresolved_topics; /* now */
     uint64_t records_sent[UM_TR_LANE_COUNT];
 };

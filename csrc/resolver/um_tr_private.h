@@ -199,7 +199,7 @@ struct um_tr_engine {
     uint8_t *buffer; /* datagram being built */
     struct um_tr_stats stats;
     struct um_log_limit fault_log[UM_LBMR_FAULT_COUNT];
-    struct um_log_limit source_log;
+    struct um_log_limit source_log, cache_log;
     uint8_t ext_types_logged[32];
 };
 

@@ -2,10 +2,13 @@
  * topics, queries and their thresholds. Part of the engine; its thread. */
 #include "resolver/um_tr_private.h"
 
+#include <arpa/inet.h>
+
 #include "base/um_error.h"
 
 #define INTERNAL_NO_SOURCE_THRESHOLD 10
 #define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
+#define CLASS_D_FIRST 0xe0000000u /* multicast, reserved and broadcast addresses */
 
 /* ---- entries ---- */
 
@@ -262,6 +265,27 @@ static bool ignorable(const struct um_tr_engine *engine, const struct um_lbmr_ti
            (memory && engine->ops.host_is_local != NULL && !engine->ops.host_is_local(engine->io, transport->host_id));
 }
 
+/* Nobody can be reached there, so only a broken or hostile sender says so. */
+static bool unreachable(const lbm_transport_source_info_t *info)
+{
+    bool unicast = info->type == LBM_TRANSPORT_TYPE_TCP || info->type == LBM_TRANSPORT_TYPE_LBTRU;
+    return unicast && (info->src_port == 0 || info->src_ip == 0 || ntohl(info->src_ip) >= CLASS_D_FIRST);
+}
+
+/* Topics nobody here is interested in are remembered as long as there is room; others always. */
+static bool cache_full(struct um_tr_engine *engine, const struct tr_entry *entry)
+{
+    if ((entry != NULL && entry->subscribers != NULL) || engine->source_keys.count < engine->config.cache_max) {
+        return false;
+    }
+    engine->stats.cache_refused++;
+    um_log_limited(&engine->cache_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Resolver-12",
+                   "resolver cache: %zu sources, more are not remembered for topics without a receiver (%llu refused); "
+                   "are advertisements forged?",
+                   engine->source_keys.count, (unsigned long long)engine->stats.cache_refused);
+    return true;
+}
+
 static void withdrawn(struct um_tr_engine *engine, struct tr_entry *entry, struct tr_source *source)
 {
     char name[UM_LBMR_NAME_MAX + 1];
@@ -307,7 +331,7 @@ static void discovered(struct um_tr_engine *engine, struct tr_entry *entry, cons
 {
     char name[UM_LBMR_NAME_MAX + 1];
     struct um_tr_source copy;
-    bool keep = engine->config.cache || (entry != NULL && entry->subscribers != NULL);
+    bool keep = (engine->config.cache && !cache_full(engine, entry)) || (entry != NULL && entry->subscribers != NULL);
     struct tr_source *source = NULL;
     if (keep) {
         entry = entry != NULL ? entry : entry_create(engine, tir->name, tir->name_len);
@@ -335,12 +359,20 @@ static void discovered(struct um_tr_engine *engine, struct tr_entry *entry, cons
 void tr_take_tir(struct um_tr_engine *engine, const struct um_lbmr_tir *tir, uint32_t from_ip)
 {
     struct tr_source seen;
+    char shown[UM_LBMR_NAME_MAX + 1];
     struct tr_entry *entry = tr_entry_find(engine, tir->name, tir->name_len);
     if (ignorable(engine, tir) || (entry == NULL && !engine->config.cache && engine->events.on_any_source == NULL)) {
         return;
     }
     memset(&seen, 0, sizeof seen);
     read_info(tir, from_ip, &seen.info);
+    if (unreachable(&seen.info)) {
+        engine->stats.dropped_malformed++;
+        um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Resolver-13",
+                       "advertisement of topic [%s] with an address or port that no source can have: dropped",
+                       tr_printable(tir->name, shown));
+        return;
+    }
     read_options(engine, tir, from_ip, &seen);
     struct tr_source *source = entry == NULL ? NULL : source_find(engine, entry, &seen.info);
     if (seen.cost < 0) {

@@ -624,6 +624,58 @@ TEST(final_advertisements_are_three_and_remove_the_source_everywhere)
     world_close(&world);
 }
 
+TEST(a_full_cache_refuses_and_counts_only_topics_without_a_receiver)
+{
+    struct world world;
+    struct um_tr_stats stats;
+    struct um_tr_config config = default_config();
+    struct interest interest;
+    config.cache_max = 3;
+    world_open(&world, 1, &config);
+    for (uint32_t i = 0; i < 10; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "flood.%u", i);
+        advertise(&world.a, name, i);
+    }
+    run_for(world.sim, SIM_SEC);
+    um_tr_engine_get_stats(world.b.engine, &stats);
+    CHECK_EQ(stats.receiver_topics, 3);
+    CHECK(stats.cache_refused >= 7);
+    CHECK(world.b.any_sources >= 10); /* the notification does not depend on the cache */
+    subscribe(&world.b, "flood.9", &interest);
+    run_for(world.sim, 2 * SIM_SEC);
+    CHECK(interest.sources >= 1);
+    um_tr_engine_get_stats(world.b.engine, &stats);
+    CHECK_EQ(stats.receiver_topics, 4);
+    world_close(&world);
+}
+
+TEST(advertisements_with_impossible_addresses_are_dropped)
+{
+    static const struct {
+        uint32_t ip;
+        uint16_t port;
+    } bad[] = {{0x0a000063u, 0}, {0xe0090a0bu, 14371}, {0xffffffffu, 14371}, {0xf0000001u, 14371}};
+    struct world world;
+    struct um_tr_stats stats;
+    struct um_tr_advert_options options = default_advert();
+    world_open(&world, 1, NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct um_tr_advert_spec spec = {.topic = "orders"};
+        spec.info.type = LBM_TRANSPORT_TYPE_TCP;
+        spec.info.src_ip = htonl(bad[i].ip);
+        spec.info.src_port = bad[i].port;
+        spec.info.topic_idx = (lbm_uint32_t)i;
+        um_tr_engine_advertise(world.a.engine, sim_now(world.sim), &spec, &options);
+    }
+    run_for(world.sim, SIM_SEC);
+    um_tr_engine_get_stats(world.b.engine, &stats);
+    CHECK_EQ(stats.receiver_topics, 0);
+    CHECK_EQ(world.b.any_sources, 0);
+    CHECK(stats.dropped_malformed >= 4);
+    world_close(&world);
+}
+
 TEST(short_lived_sources_count_their_topic_once_and_notify_each_time)
 {
     struct world world;
