@@ -42,7 +42,16 @@ static void set_error(struct um_pattern_error *error, size_t offset, const char 
 {
     if (error != NULL) {
         error->offset = offset;
+        error->no_memory = false;
         snprintf(error->text, sizeof error->text, "%s", text);
+    }
+}
+
+static void set_no_memory(struct um_pattern_error *error)
+{
+    set_error(error, 0, "out of memory");
+    if (error != NULL) {
+        error->no_memory = true;
     }
 }
 
@@ -53,14 +62,16 @@ static pcre2_code *compile_limited(pcre2_general_context *general, const char *t
     PCRE2_SIZE offset = 0, size = 0;
     pcre2_compile_context *context = pcre2_compile_context_create(general);
     if (context == NULL) {
-        set_error(error, 0, "out of memory");
+        set_no_memory(error);
         return NULL;
     }
     pcre2_set_max_pattern_length(context, PATTERN_TEXT_MAX);
     pcre2_set_parens_nest_limit(context, PATTERN_NEST_LIMIT);
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)text, len, 0, &number, &offset, context);
     pcre2_compile_context_free(context);
-    if (code == NULL) {
+    if (code == NULL && number == PCRE2_ERROR_HEAP_FAILED) {
+        set_no_memory(error);
+    } else if (code == NULL) {
         char message[128] = "";
         pcre2_get_error_message(number, (PCRE2_UCHAR *)message, sizeof message);
         set_error(error, offset, message);
@@ -91,11 +102,11 @@ struct um_pattern *um_pattern_compile(const char *text, size_t len, struct um_pa
     pcre2_general_context *general = pcre2_general_context_create(pattern_malloc, pattern_free, NULL);
     struct um_pattern *pattern = um_calloc(1, sizeof *pattern);
     if (general == NULL || pattern == NULL) {
-        set_error(error, 0, "out of memory");
+        set_no_memory(error);
     } else {
         pattern->code = compile_limited(general, text, len, error);
         if (pattern->code != NULL && !prepare_match(pattern, general)) {
-            set_error(error, 0, "out of memory");
+            set_no_memory(error);
             pcre2_code_free(pattern->code);
             pattern->code = NULL;
         }
@@ -129,7 +140,14 @@ enum um_pattern_result um_pattern_match(const struct um_pattern *pattern, const 
     if (result >= 0) {
         return UM_PATTERN_YES;
     }
-    return result == PCRE2_ERROR_NOMATCH ? UM_PATTERN_NO : UM_PATTERN_ERROR;
+    switch (result) {
+    case PCRE2_ERROR_NOMATCH:
+        return UM_PATTERN_NO;
+    case PCRE2_ERROR_NOMEMORY:
+        return UM_PATTERN_NO_MEMORY;
+    default:
+        return UM_PATTERN_ERROR;
+    }
 }
 
 struct cache_entry {
@@ -188,7 +206,7 @@ static struct cache_entry *add_entry(struct um_pattern_cache *cache, const char 
     struct um_pattern *pattern = um_pattern_compile(text, len, error);
     if (entry == NULL || pattern == NULL) {
         if (entry == NULL) {
-            set_error(error, 0, "out of memory");
+            set_no_memory(error);
         }
         um_pattern_free(pattern);
         um_free(entry);
@@ -200,7 +218,7 @@ static struct cache_entry *add_entry(struct um_pattern_cache *cache, const char 
     memcpy(entry->text, text, len);
     entry->text[len] = '\0';
     if (um_map_put(&cache->by_text, text, len, entry) != 0) {
-        set_error(error, 0, "out of memory");
+        set_no_memory(error);
         um_pattern_free(pattern);
         um_free(entry);
         return NULL;

@@ -12,6 +12,7 @@ struct um_pattern;
 /* What went wrong in a compilation; text as PCRE2 words it. */
 struct um_pattern_error {
     size_t offset;
+    bool no_memory; /* the pattern may be good */
     char text[128];
 };
 
@@ -19,10 +20,10 @@ struct um_pattern_error {
 struct um_pattern *um_pattern_compile(const char *text, size_t len, struct um_pattern_error *error);
 void um_pattern_free(struct um_pattern *pattern); /* NULL is harmless */
 
-enum um_pattern_result { UM_PATTERN_NO = 0, UM_PATTERN_YES = 1, UM_PATTERN_ERROR = -1 };
+enum um_pattern_result { UM_PATTERN_NO = 0, UM_PATTERN_YES = 1, UM_PATTERN_ERROR = -1, UM_PATTERN_NO_MEMORY = -2 };
 
-/* Unanchored, case-sensitive search in the subject. ERROR: a limit was reached; *code (may be NULL) has PCRE2's number.
- */
+/* Unanchored, case-sensitive search in the subject. ERROR: a limit was reached; NO_MEMORY: not decided, try again.
+ * *code (may be NULL) has PCRE2's number. */
 enum um_pattern_result um_pattern_match(const struct um_pattern *pattern, const char *subject, size_t len, int *code);
 
 /* Cache of compiled patterns, at most `capacity`; the least recently used one goes first. */

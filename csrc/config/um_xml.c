@@ -21,7 +21,7 @@ struct search {
     xmlNodePtr *layers;
     size_t count;
     size_t room;
-    bool failed;
+    bool failed;       /* out of memory */
     const char *order; /* of the last container seen; NULL: none stated */
     bool allowed;      /* an element with rule allow matched */
     bool denied;
@@ -85,6 +85,7 @@ static bool topic_matches(struct search *s, const xmlNode *node)
     pthread_mutex_lock(&s->xml->pattern_lock);
     enum um_pattern_result result = um_pattern_match(node->_private, s->key->name, strlen(s->key->name), NULL);
     pthread_mutex_unlock(&s->xml->pattern_lock);
+    s->failed |= result == UM_PATTERN_NO_MEMORY;
     return result == UM_PATTERN_YES;
 }
 
@@ -193,7 +194,7 @@ static int begin_search(struct search *s, struct um_xml *xml, enum um_option_sco
     }
     if (s->failed) {
         um_free(s->layers);
-        return um_error_nomem("XML configuration layers", (unsigned long)(s->room * sizeof *s->layers));
+        return um_error_nomem("search of the XML configuration", (unsigned long)(s->room * sizeof *s->layers));
     }
     return 0;
 }

@@ -152,6 +152,9 @@ static int check_topic(const char *origin, xmlNodePtr node)
         return 0;
     }
     node->_private = um_pattern_compile(pattern, strlen(pattern), &error);
+    if (node->_private == NULL && error.no_memory) {
+        return um_error_nomem("pattern of a topic element", strlen(pattern));
+    }
     if (node->_private == NULL) {
         snprintf(text, sizeof text, "pattern '%.60s' does not compile: %s", pattern, error.text);
         return reject(origin, node, text);

@@ -74,8 +74,14 @@ int um_socket_tcp_listen(struct in_addr addr, uint16_t port, int backlog, bool r
         um_error_os(saved, "CoreApi-1030-4", "listening on TCP port %u", port);
         return um_socket_fail(fd, err, saved);
     }
+    uint16_t bound = um_socket_local_port(fd);
+    if (bound == 0) {
+        int saved = errno;
+        um_error_os(saved, "CoreApi-1030-11", "reading the number of the TCP port bound for port %u", port);
+        return um_socket_fail(fd, err, saved);
+    }
     if (bound_port != NULL) {
-        *bound_port = um_socket_local_port(fd);
+        *bound_port = bound;
     }
     return fd;
 }

@@ -24,6 +24,9 @@ void um_rcv_filter_set(struct um_rcv_session *session, struct um_uim *uim, uint3
     if (um_uim_send_bare(uim, session->filter.ip, session->filter.port, message, sizeof message) != 0) {
         um_log(UM_LOG_WARNING, "Core-9002-4", "%s[%u]: the request to %s this topic was not sent: %s", session->source,
                tidx, include ? "receive" : "stop", um_errmsg());
+        if (include) {
+            um_rcv_session_retry_filter(session);
+        }
     }
 }
 

@@ -13,7 +13,8 @@ struct um_rcv_session;
 
 /* The source filters: remember how to reach it and include every topic attached. */
 void um_rcv_filter_on_init(struct um_rcv_session *session, struct um_uim *uim, const struct um_lbmc_ssf_init *init);
-/* Ask for (or against) one topic; nothing when the source does not filter. */
+/* Ask for (or against) one topic; nothing when the source does not filter. A request for a topic that cannot be sent is
+ * repeated through um_rcv_session_retry_filter(). */
 void um_rcv_filter_set(struct um_rcv_session *session, struct um_uim *uim, uint32_t tidx, bool include);
 void um_rcv_filter_include_all(struct um_rcv_session *session, struct um_uim *uim);
 

@@ -21,6 +21,9 @@
 /* A connection that brought no message is not tried again before this. */
 #define RETRY_DELAY_NS UM_NS_PER_SEC
 
+/* Filter requests that could not be sent are repeated after this. */
+#define FILTER_RETRY_NS UM_NS_PER_SEC
+
 struct um_rcv_sessions {
     struct um_transport_env *env;
     struct um_uim *uim;
@@ -28,7 +31,8 @@ struct um_rcv_sessions {
     struct um_list list;
     struct um_list failures; /* struct failure, oldest first */
     struct um_buf_pool *pool;
-    unsigned unavailable_logged; /* bit per transport type */
+    struct um_timer filter_timer; /* armed while a session's filter requests are to be repeated */
+    unsigned unavailable_logged;  /* bit per transport type */
 };
 
 struct failure {
@@ -55,6 +59,30 @@ static void on_uim_reconnect(void *user, uint32_t ip, uint16_t port)
     }
 }
 
+static void on_filter_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_rcv_sessions *sessions = UM_CONTAINER_OF(timer, struct um_rcv_sessions, filter_timer);
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &sessions->list)
+    {
+        struct um_rcv_session *session = UM_CONTAINER_OF(it, struct um_rcv_session, node);
+        if (session->filter.retry) {
+            session->filter.retry = false;
+            um_rcv_filter_include_all(session, sessions->uim);
+        }
+    }
+}
+
+void um_rcv_session_retry_filter(struct um_rcv_session *session)
+{
+    struct um_rcv_sessions *sessions = session->owner;
+    session->filter.retry = true;
+    if (!um_timer_armed(&sessions->filter_timer)) {
+        um_timer_arm(um_loop_wheel(sessions->env->loop), &sessions->filter_timer,
+                     um_loop_now(sessions->env->loop) + FILTER_RETRY_NS);
+    }
+}
+
 struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, struct um_uim *uim)
 {
     struct um_rcv_sessions *sessions = um_calloc(1, sizeof *sessions);
@@ -70,6 +98,7 @@ struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, str
     }
     sessions->env = env;
     sessions->uim = uim;
+    um_timer_init(&sessions->filter_timer, on_filter_timer);
     um_map_init(&sessions->by_key, NULL);
     um_list_init(&sessions->list);
     um_list_init(&sessions->failures);
@@ -215,6 +244,7 @@ void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions)
         free_session(session);
     }
     forget_failures(sessions, UM_NEVER);
+    um_timer_cancel(um_loop_wheel(sessions->env->loop), &sessions->filter_timer);
     if (sessions->uim != NULL) {
         um_uim_on_reconnect(sessions->uim, NULL, NULL);
     }

@@ -29,6 +29,7 @@ struct um_rcv_transport_ops {
 /* Source-side filtering, as the source asked for it with SSF_INIT. */
 struct um_rcv_filter {
     bool wanted;
+    bool retry; /* a request could not be sent */
     uint32_t transport_idx, client_idx;
     uint32_t ip; /* network order */
     uint16_t port;
@@ -66,6 +67,9 @@ bool um_rcv_session_message(struct um_rcv_session *session, const struct um_lbmc
 /* A well-framed message that was dropped: activity, nothing else. */
 bool um_rcv_session_malformed(struct um_rcv_session *session);
 bool um_rcv_session_end(struct um_rcv_session *session, uint64_t now_ns);
+
+/* Send the filter requests of this session again after a while. */
+void um_rcv_session_retry_filter(struct um_rcv_session *session);
 
 /* The session is over: EOS to every stream, stop, free (when no pass is on the stack). */
 void um_rcv_session_lost(struct um_rcv_session *session, uint64_t now_ns);

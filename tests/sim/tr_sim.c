@@ -89,9 +89,10 @@ static void on_no_source(void *topic_user)
     ((struct interest *)topic_user)->no_source++;
 }
 
-static void on_pattern_match(void *pattern_user, const char *topic)
+static int on_pattern_match(void *pattern_user, const char *topic)
 {
     ((struct context *)pattern_user)->pattern_matches++;
+    return 0;
 }
 
 static void on_any_source(void *user, const struct um_tr_source *source)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/um_error.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
 
@@ -369,7 +370,9 @@ static void take_client(struct um_tcp_session *session, int fd, const struct soc
 static void on_listen_timer(struct um_timer *timer, uint64_t now_ns)
 {
     struct um_tcp_session *session = UM_CONTAINER_OF(timer, struct um_tcp_session, listen_timer);
-    um_loop_set_interest(session->base.env->loop, &session->listen_fd, UM_FD_READ);
+    if (um_loop_set_interest(session->base.env->loop, &session->listen_fd, UM_FD_READ) != 0) {
+        um_timer_arm(um_loop_wheel(session->base.env->loop), timer, now_ns + UM_ACCEPT_PAUSE_NS);
+    }
 }
 
 /* Out of descriptors or memory: the waiting connection would make the loop spin, so accepting pauses. */
@@ -415,6 +418,19 @@ void um_tcp_session_announce(struct um_src_session *base, struct um_src_stream *
     }
 }
 
+/* A client whose queue nobody would write out is not kept. */
+static void watch_output(struct um_tcp_client *client)
+{
+    struct um_src_session *base = &client->session->base;
+    if (um_loop_set_interest(base->env->loop, &client->ufd, UM_FD_READ | UM_FD_WRITE) == 0) {
+        return;
+    }
+    um_log(UM_LOG_ERR, "Core-5688-3932", "%s: cannot be written to, connection closed: %s", client->text, um_errmsg());
+    um_src_session_lock(base);
+    um_tcp_client_fail(client);
+    um_src_session_unlock(base);
+}
+
 /* Senders asked for the loop's help with queues, and for lines in the log. */
 void um_tcp_session_on_command(struct um_src_session *base)
 {
@@ -425,7 +441,7 @@ void um_tcp_session_on_command(struct um_src_session *base)
         bool wanted = client->write_wanted && !client->dead;
         um_src_session_unlock(base);
         if (wanted) {
-            um_loop_set_interest(base->env->loop, &client->ufd, UM_FD_READ | UM_FD_WRITE);
+            watch_output(client);
         }
     }
     um_tcp_report_drops(session, um_loop_now(base->env->loop));
