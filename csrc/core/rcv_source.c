@@ -12,6 +12,9 @@
 
 #define DISCARD_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
+/* A final advertisement overtakes messages still in the connection. The source ends when none came for this long. */
+#define WITHDRAWN_QUIET_NS (250 * UM_NS_PER_MS)
+
 static lbm_context_t *context_of(const struct um_rcv_source *source)
 {
     return source->topic->base.ctx;
@@ -187,6 +190,33 @@ static void on_loss_timer(struct um_timer *timer, uint64_t now_ns)
     um_dc_on_timer(source->dc, now_ns);
 }
 
+/* ---- final advertisements ---- */
+
+static void watch_withdrawn(struct um_rcv_source *source, uint64_t now_ns)
+{
+    source->withdrawn_progress = um_dc_stats(source->dc)->delivered + um_dc_reassembly_bytes(source->dc);
+    um_timer_arm(um_rcv_wheel(source->topic), &source->withdrawn_timer, now_ns + WITHDRAWN_QUIET_NS);
+}
+
+static void on_withdrawn_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_rcv_source *source = UM_CONTAINER_OF(timer, struct um_rcv_source, withdrawn_timer);
+    if (source->withdrawn_progress != um_dc_stats(source->dc)->delivered + um_dc_reassembly_bytes(source->dc)) {
+        watch_withdrawn(source, now_ns);
+    } else {
+        um_rcv_source_end(source);
+    }
+}
+
+void um_rcv_source_withdrawn(struct um_rcv_source *source)
+{
+    if (!source->bos_seen) {
+        um_rcv_source_end(source);
+    } else if (!um_timer_armed(&source->withdrawn_timer)) {
+        watch_withdrawn(source, um_loop_now(context_of(source)->loop));
+    }
+}
+
 /* ---- the session ---- */
 
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
@@ -300,6 +330,7 @@ static struct um_rcv_source *new_source(struct um_rcv_topic *topic, const lbm_tr
     source->stream.events = &STREAM_EVENTS;
     source->stream.tidx = info->topic_idx;
     um_timer_init(&source->loss_timer, on_loss_timer);
+    um_timer_init(&source->withdrawn_timer, on_withdrawn_timer);
     struct um_dc_config config = dc_config(topic, info);
     source->dc = um_dc_create(&config, &DC_OPS, source);
     if (source->dc == NULL) {
@@ -330,10 +361,18 @@ static void notify_deleted(struct um_rcv_source *source)
 
 void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *found)
 {
-    if (um_list_empty(&topic->receivers) || um_rcv_source_find(topic, &found->info) != NULL || rejected(topic, found)) {
+    if (um_list_empty(&topic->receivers)) {
         return;
     }
-    struct um_rcv_source *source = new_source(topic, &found->info);
+    struct um_rcv_source *source = um_rcv_source_find(topic, &found->info);
+    if (source != NULL) {
+        um_timer_cancel(um_rcv_wheel(topic), &source->withdrawn_timer); /* advertised again: it is not gone */
+        return;
+    }
+    if (rejected(topic, found)) {
+        return;
+    }
+    source = new_source(topic, &found->info);
     if (source == NULL) {
         um_log(UM_LOG_ERR, "Core-20202-2", "topic [%s]: cannot receive from a new source: %s", topic->base.name,
                um_errmsg());
@@ -365,6 +404,7 @@ static void remove_source(struct um_rcv_source *source)
         um_rcv_stream_leave(&source->stream);
     }
     um_timer_cancel(um_rcv_wheel(source->topic), &source->loss_timer);
+    um_timer_cancel(um_rcv_wheel(source->topic), &source->withdrawn_timer);
     notify_deleted(source);
     um_dc_finish(source->dc, um_loop_now(context_of(source)->loop));
     um_dc_stats_add(&source->topic->ended, um_dc_stats(source->dc));

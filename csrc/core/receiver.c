@@ -477,7 +477,7 @@ void um_receivers_on_source_gone(void *topic_user, const struct um_tr_source *so
 {
     struct um_rcv_source *joined = um_rcv_source_find(topic_user, &source->info);
     if (joined != NULL) {
-        um_rcv_source_end(joined);
+        um_rcv_source_withdrawn(joined);
     }
 }
 

@@ -60,6 +60,8 @@ struct um_rcv_source {
     struct um_rcv_stream stream;
     struct um_dc *dc;
     struct um_timer loss_timer;
+    struct um_timer withdrawn_timer; /* armed: the source is gone, its last messages may still be on their way */
+    uint64_t withdrawn_progress;     /* what had arrived when the timer was armed */
     struct um_msg *msg; /* template: source and topic text filled in */
     void *clientd;      /* source_notification_function, lbm_rcv_msg_source_clientd */
     uint64_t wall_ns;   /* time in msg->pub.tsp */
@@ -118,6 +120,8 @@ void um_rcv_counts(const lbm_rcv_t *rcv, struct um_dc_stats *out); /* since the 
 void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *found);
 struct um_rcv_source *um_rcv_source_find(struct um_rcv_topic *topic, const lbm_transport_source_info_t *info);
 void um_rcv_source_end(struct um_rcv_source *source);   /* EOS to the receivers, then gone */
+/* Topic resolution says that it is gone: ended when nothing of it arrives any more. */
+void um_rcv_source_withdrawn(struct um_rcv_source *source);
 void um_rcv_source_leave(struct um_rcv_source *source); /* no EOS */
 
 /* wildcard.c: an internal receiver's topic has no source any more, one again, or none for the whole linger time. The

@@ -193,6 +193,7 @@ void um_wildcard_keep(lbm_rcv_t *rcv)
 void um_wildcard_linger_over(lbm_rcv_t *rcv)
 {
     if (!um_list_empty(&rcv->topic->sources)) {
+        um_wildcard_linger(rcv); /* what is left of a withdrawn source: once more round */
         return;
     }
     if (rcv->wildcard->tr != NULL) {

@@ -726,3 +726,49 @@ TEST(every_failing_allocation_while_joining_is_survived_and_later_receivers_work
     MUST(lbm_context_delete(ctx));
     MUST(lbm_context_delete(sctx));
 }
+
+static int slow_recorder_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    if (msg->type == LBM_MSG_DATA) {
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
+    return recorder_cb(rcv, msg, clientd);
+}
+
+TEST(a_final_advertisement_does_not_overtake_the_messages_of_a_slow_receiver)
+{
+    TEST_NEEDS_NET();
+    enum { COUNT = 500, LEN = 8000 };
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "transport_tcp_maximum_ports", "1"));
+    lbm_context_t *sctx = net_context_with(attr), *ctx = net_context();
+    lbm_src_topic_attr_t *sattr;
+    MUST(lbm_src_topic_attr_create(&sattr));
+    MUST(lbm_src_topic_attr_str_setopt(sattr, "resolver_send_final_advertisements", "1"));
+    MUST(lbm_src_topic_attr_str_setopt(sattr, "transport_session_maximum_buffer", "16000000"));
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    MUST(lbm_src_topic_alloc(&topic, sctx, "final", sattr));
+    MUST(lbm_src_create(&src, sctx, topic, NULL, NULL, NULL));
+    lbm_src_topic_attr_delete(sattr);
+    lbm_src_t *other = net_source(sctx, "keeps the session"); /* so that the connection stays */
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_t *rcv = net_receiver(ctx, "final", NULL, slow_recorder_cb, &r, NULL);
+    lbm_rcv_t *other_rcv = net_receiver(ctx, "keeps the session", NULL, recorder_cb, &r, NULL);
+    CHECK_EQ(um_rcv_wait_ready(rcv, 1, HANG_SECONDS * 1000), 0);
+    CHECK_EQ(um_rcv_wait_ready(other_rcv, 1, HANG_SECONDS * 1000), 0);
+    static char data[LEN];
+    for (int i = 0; i < COUNT; i++) {
+        MUST(lbm_src_send(src, data, sizeof data, LBM_SRC_BLOCK));
+    }
+    MUST(lbm_src_delete(src));
+    CHECK(recorder_wait(&r, LBM_MSG_EOS, 1));
+    CHECK_EQ(recorder_count(&r, LBM_MSG_DATA), COUNT);
+    CHECK_EQ(um_rcv_ready(rcv), 0);
+    CHECK_EQ(um_rcv_ready(other_rcv), 1);
+    MUST(lbm_rcv_delete(other_rcv));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(other));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(sctx));
+}
