@@ -102,6 +102,7 @@ LBMExpDLL int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *st
 typedef struct um_context_stats_stct {
     uint64_t resolver_unknown_sender;   /**< datagrams not from the lbmrd (resolver_unicast_ignore_unknown_source) */
     uint64_t resolver_refused_patterns; /**< wildcard queries of unknown type or with an unusable pattern */
+    uint64_t resolver_cache_full;       /**< sources not remembered because the cache is full; never of own topics */
     uint64_t unicast_malformed;         /**< messages with unusable headers at the request port */
     uint64_t unicast_foreign;           /**< messages for another context at the request port */
     uint64_t unicast_unsupported;       /**< messages at the request port that this version has no use for */

@@ -89,7 +89,8 @@ static int context_stats_on_loop(void *arg)
     const lbm_context_t *ctx = call->ctx;
     struct um_uim_stats uim = {0};
     um_uim_stats(ctx->uim, &uim);
-    um_resolver_discards(ctx->resolver, &out->resolver_unknown_sender, &out->resolver_refused_patterns);
+    um_resolver_discards(ctx->resolver, &out->resolver_unknown_sender, &out->resolver_refused_patterns,
+                         &out->resolver_cache_full);
     out->unicast_malformed = uim.msgs_malformed;
     out->unicast_foreign = uim.msgs_foreign;
     out->unicast_unsupported = atomic_load(&ctx->counters.unicast_unsupported);

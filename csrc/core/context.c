@@ -83,14 +83,10 @@ static void um_context_on_uim(void *user, const struct um_lbmc_msg *msg, const s
         return;
     }
     atomic_fetch_add_explicit(&ctx->counters.unicast_unsupported, 1, memory_order_relaxed);
-    if (!ctx->uim_unsupported_logged) {
-        ctx->uim_unsupported_logged = true;
-        um_log(UM_LOG_NOTICE, "Core-1060-4",
-               "message of type 0x%02x at the request port: requests, responses and immediate messages are not "
-               "supported in "
-               "this version; it and later ones are dropped",
-               msg->next_hdr);
-    }
+    um_log_limited(&ctx->unsupported_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-1060-4",
+                   "message of type 0x%02x at the request port dropped: requests, responses and immediate messages are "
+                   "not supported in this version",
+                   msg->next_hdr);
 }
 
 static const struct um_uim_events um_context_uim_events = {.on_message = um_context_on_uim};

@@ -27,7 +27,7 @@ struct lbm_context_t_stct {
     struct um_context_options opts; /* fixed after creation except live options [loop] */
     struct um_loop *loop;
     bool sources_ready, receivers_ready; /* core/context.c [loop]: initialised, to be destroyed */
-    bool uim_unsupported_logged;         /* core/context.c [loop] */
+    struct um_log_limit unsupported_log; /* core/context.c [loop] */
     struct um_log_limit unmatched_log;   /* core/context.c [loop] */
     uint8_t instance[8];                 /* random, never all zero */
     struct um_transport_env env;

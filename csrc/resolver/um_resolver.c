@@ -310,12 +310,14 @@ void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *
     out->tr_rcv_unresolved_topics = stats.unresolved_topics;
 }
 
-void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns)
+void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns,
+                          uint64_t *cache_refused)
 {
     struct um_tr_stats stats;
     um_tr_engine_get_stats(resolver->engine, &stats);
     *unknown_sender = stats.unknown_sender;
     *refused_patterns = stats.refused_patterns;
+    *cache_refused = stats.cache_refused;
 }
 
 void um_resolver_stats_reset(struct um_resolver *resolver)

@@ -103,6 +103,7 @@ int um_resolver_set_context_info(struct um_resolver *resolver, const char *name,
 void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out);
 void um_resolver_stats_reset(struct um_resolver *resolver);
 /* What lbm_context_stats_t has no field for. */
-void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns);
+void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns,
+                          uint64_t *cache_refused);
 
 #endif

@@ -473,17 +473,21 @@ static int hold(struct um_src_session *session, struct um_src_stream *stream, st
     return 0;
 }
 
-/* Out of memory to the end: what is still held never goes out. A message cut off by this is open no more. */
-static void drop_held(struct um_src_session *session, struct um_list *list)
+/* Out of memory to the end: what is still held never goes out. A message cut off by this is open no more. Returns the
+ * bytes given up. */
+static size_t drop_held(struct um_src_session *session, struct um_list *list)
 {
     struct um_list *it;
-    int change = 0;
+    size_t bytes = 0;
     UM_LIST_FOREACH(it, list)
     {
-        change += UM_CONTAINER_OF(it, struct um_held, node)->open_change;
+        const struct um_held *held = UM_CONTAINER_OF(it, struct um_held, node);
+        session->open_messages += held->open_change;
+        bytes += held->len;
     }
-    session->open_messages += change;
+    session->drops.unsent_bytes += bytes;
     free_held(list);
+    return bytes;
 }
 
 /* The held messages enter the batch one by one by its normal rules. A failed allocation leaves the rest held. */
@@ -929,10 +933,16 @@ void um_src_stream_detach(struct um_src_stream *stream)
         um_condition_wait(&session->changed, &session->lock);
     }
     release_held(session, stream);
-    drop_held(session, &stream->explicit_batch);
+    size_t dropped = drop_held(session, &stream->explicit_batch);
     um_src_session_flush(session);
     um_list_remove(&stream->node);
     um_src_session_unlock(session);
+    if (dropped > 0) {
+        static struct um_log_limit limit;
+        um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-5688-3933",
+                       "topic index %u: source deleted without memory to send the %zu bytes of an explicit batch",
+                       stream->tidx, dropped);
+    }
     stream->session = NULL;
     session->ops->stream_gone(session, stream->tidx);
 }

@@ -1,0 +1,154 @@
+"""Requirement S1: nothing is dropped silently.
+
+The table "Where a discard is counted" of docs/reliability.md names, for everything the library may throw away, the
+counter and the log line or event that tells of it. This test holds the code to the table:
+
+* every counter of the table is incremented in csrc, and every field of the counting structures of the public header
+  um.h that means a discard is in the table;
+* every log id of the table is written, and rate-limited (um_log_limited);
+* every function of the message path that speaks of dropping, discarding, ignoring, refusing or giving up, in its name,
+  its comments or its texts, touches one of the counters, calls a function that does, reports an error to its caller, or
+  is exempt for a stated reason. So whoever writes code that throws something away writes down that it does, and counts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("delivery", "transport", "resolver", "core", "daemons")
+WORDS = re.compile(r"(?i)(drop|discard|ignor|throw|refus|g(?:i|a)ven? up)")
+LANGUAGE = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+
+# Functions that speak of it without throwing away anything that matters to an application, and why.
+EVENT = "an event of an object that the application deletes: what deleting it means"
+REPORT = "tells about discards that are counted elsewhere"
+CONFLICT = "an option of a later source is without effect; warned of, and no data is concerned"
+HELPER = "helper of a function that counts"
+EXEMPT = {
+    "core/fd.c:um_fd_event_discard": EVENT,
+    "core/source.c:event_discard": EVENT,
+    "core/timer.c:um_user_timer_event_discard": EVENT,
+    "core/receiver.c:discard_event": EVENT,
+    "core/fd.c:um_watched_drop_if_empty": "frees an object",
+    "core/receiver.c:um_rcv_topic_discard": "frees an object",
+    "core/receiver.c:lookup_with_options": CONFLICT,
+    "core/receiver.c:log_refusal": "the application refused; the message was delivered",
+    "daemons/lbmrd/lbmrd.c:refuse": "command line",
+    "daemons/lbmrd/lbmrd.c:serve": REPORT,
+    "delivery/reassembly.c:drop_data": HELPER,
+    "delivery/reassembly.c:evict": HELPER,
+    "resolver/um_resolver.c:um_resolver_discards": REPORT,
+    "resolver/um_tr_engine.c:learn_domain": "the datagram is used, only its domain is not; logged",
+    "resolver/um_tr_inbox.c:um_tr_send_to": "the result is counted by the engine",
+    "resolver/um_tr_receiver_side.c:ignorable": "sources of transports this context cannot join, or of another host",
+    "resolver/um_tr_receiver_side.c:read_options": "the record is used, only one option is not; logged",
+    "transport/tcp/um_tcp_queue.c:um_tcp_report_drops": REPORT,
+    "transport/tcp/um_tcp_sources.c:take_options": CONFLICT,
+    "transport/tcp/um_tcp_sources.c:warn_if_other": CONFLICT,
+    "transport/um_src_session.c:um_src_stream_drops": REPORT,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    what: str
+    counter: str
+    log: str
+
+
+def table() -> list[Row]:
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    part = page.split("## Where a discard is counted", 1)[1].split("\n## ", 1)[0]
+    rows = []
+    for line in part.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 4 and cells[0] != "what" and not cells[0].startswith("---"):
+            rows.append(Row(cells[0], cells[1].strip("`"), cells[3]))
+    assert len(rows) > 15, "the table of docs/reliability.md is not there"
+    return rows
+
+
+def sources() -> dict[str, str]:
+    base = ROOT / "csrc"
+    return {str(p.relative_to(base)): p.read_text() for folder in FOLDERS for p in sorted((base / folder).rglob("*.c"))}
+
+
+def functions(text: str) -> dict[str, str]:
+    """Name to text of each function, the comment in front of it included."""
+    found = {}
+    pattern = re.compile(
+        r"((?:/\*(?:[^*]|\*(?!/))*\*/\n)?)^((?:static |inline |const |struct |enum |unsigned )*\w[^\n;={]*?\**(\w+)\([^;{]*\))\n\{\n(.*?)^\}",
+        re.MULTILINE | re.DOTALL,
+    )
+    for match in pattern.finditer(text):
+        found[match.group(3)] = match.group(0)
+    return found
+
+
+def inside(body: str) -> str:
+    return body.split("\n{\n", 1)[1]
+
+
+def increments(counter: str) -> re.Pattern[str]:
+    """`stats.dropped++`, `drops.bytes += n`, `discard(dc, UM_DC_LATE, ...)`, or an atomic addition."""
+    if counter.startswith("UM_DC_"):
+        return re.compile(rf"\b{counter}\b(?=[,;\]])")
+    name = re.escape(counter.split(".")[-1])
+    return re.compile(rf"[.>]{name}(\+\+| \+= )|atomic_fetch_add\w*\(&[^,]*[.>]{name},")
+
+
+def test_s1_every_counter_of_the_table_is_counted() -> None:
+    everything = "\n".join(sources().values())
+    missing = [row.counter for row in table() if not increments(row.counter).search(everything)]
+    assert not missing, f"no longer counted: {missing}"
+
+
+def test_s1_every_discard_counter_is_in_the_table() -> None:
+    header = (ROOT / "csrc" / "delivery" / "um_dc.h").read_text()
+    reasons = re.search(r"enum um_dc_discard \{(.*?)UM_DC_DISCARD_COUNT", header, re.DOTALL)
+    assert reasons is not None
+    names = set(re.findall(r"^\s+(UM_DC_\w+)", reasons.group(1), re.MULTILINE))
+    for path, struct in (
+        ("transport/um_src_session.h", "um_src_drops"),
+        ("transport/um_uim.h", "um_uim_stats"),
+        ("resolver/um_tr_engine.h", "um_tr_stats"),
+        ("resolver/um_lbmrd_engine.h", "um_lbmrd_stats"),
+    ):
+        body = re.search(rf"struct {struct} \{{(.*?)\n\}};", (ROOT / "csrc" / path).read_text(), re.DOTALL)
+        assert body is not None, struct
+        plain = re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.DOTALL)
+        names |= set(re.findall(r"\b(\w*(?:drop|refus|unsent|ignored|invalid|from_self|failed|errors|foreign|malformed"
+                                r"|unknown|corrupt|filtered|unheard)\w*)[,;\[]", plain))
+    known = {row.counter.split(".")[-1] for row in table()}
+    assert names <= known, f"counted, but not in the table of docs/reliability.md: {sorted(names - known)}"
+
+
+def test_s1_every_log_line_of_the_table_is_written_and_limited() -> None:
+    everything = "\n".join(sources().values())
+    for row in table():
+        for log_id in re.findall(r"`([A-Z]\w+-[\w-]+)`", row.log):
+            at = everything.find(f'"{log_id}"')
+            assert at >= 0, f"{row.what}: {log_id} is not logged"
+            assert "um_log_limited(" in everything[max(0, at - 260) : at], f"{row.what}: {log_id} is not rate-limited"
+        assert row.log, f"{row.what}: no log line, event or reason"
+
+
+def test_s1_what_speaks_of_dropping_counts_it() -> None:
+    counted = [increments(row.counter) for row in table()] + [re.compile(r"discards\[why\]\+\+")]
+    bodies = {f"{path}:{name}": body for path, text in sources().items() for name, body in functions(text).items()}
+    counting = {place.split(":")[1] for place, body in bodies.items() if any(c.search(body) for c in counted)}
+    for _ in range(2):  # callers of functions that count, and their callers
+        calls = re.compile(r"\b(" + "|".join(sorted(counting)) + r")\(")
+        counting |= {place.split(":")[1] for place, body in bodies.items() if calls.search(inside(body))}
+    silent = []
+    for place, body in bodies.items():
+        name = place.split(":")[1]
+        said = " ".join([name, *LANGUAGE.findall(body)])
+        if WORDS.search(said) and name not in counting and "um_error" not in body and place not in EXEMPT:
+            silent.append(place)
+    assert not silent, "discards something without counting it, or needs a reason in EXEMPT:\n" + "\n".join(silent)
+    stale = [place for place in EXEMPT if place not in bodies]
+    assert not stale, f"exempt, but not there: {stale}"
