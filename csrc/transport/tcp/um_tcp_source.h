@@ -45,8 +45,9 @@ struct um_tcp_session {
     bool explicit_port;
     bool reports_id; /* transport_tcp_use_session_id */
     uint32_t session_id, transport_idx;
-    struct in_addr addr;
-    int behavior; /* LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_* */
+    struct in_addr addr;  /* listened on, and told to receivers */
+    struct in_addr shown; /* in source strings: as addr, but never INADDR_ANY if the host has any address */
+    int behavior;         /* LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_* */
     enum um_tcp_ssf ssf;
     size_t limit; /* transport_session_maximum_buffer, at least 1 */
     size_t sndbuf;

@@ -25,7 +25,7 @@ static struct um_tcp_session *session_of(struct um_list *node)
 void um_tcp_session_text(const struct um_tcp_session *session, char *out, size_t size)
 {
     char ip[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &session->addr, ip, sizeof ip);
+    inet_ntop(AF_INET, &session->shown, ip, sizeof ip);
     if (session->reports_id) {
         snprintf(out, size, "TCP:%s:%u:%08x", ip, session->port, session->session_id);
     } else {
@@ -100,6 +100,31 @@ static void take_options(struct um_tcp_session *session, const struct um_source_
 }
 
 /* Takes over the listening socket `fd`, also when it fails. */
+/* The address under which receivers most likely know a session that listens on all: that of topic resolution. */
+static struct in_addr shown_address(const struct um_context_options *opts)
+{
+    struct in_addr shown = {INADDR_ANY};
+    struct um_iface *list, iface;
+    const lbm_ipv4_address_mask_t *resolving = &opts->resolver_multicast_interface;
+    if (resolving->addr != INADDR_ANY && um_iface_match(resolving->addr, resolving->bits, &iface) == 0) {
+        return iface.addr;
+    }
+    int count = um_iface_list(&list);
+    for (int i = 0; i < count; i++) {
+        bool better = !list[i].loopback && list[i].multicast;
+        if (list[i].up && (better || shown.s_addr == INADDR_ANY)) {
+            shown = list[i].addr;
+        }
+        if (list[i].up && better) {
+            break;
+        }
+    }
+    if (count >= 0) {
+        um_free(list);
+    }
+    return shown;
+}
+
 static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const struct um_source_options *opts, int fd,
                                              struct in_addr addr, uint16_t port)
 {
@@ -118,6 +143,7 @@ static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const 
     take_options(session, opts);
     session->pool = pool;
     session->addr = addr;
+    session->shown = addr.s_addr == INADDR_ANY ? shown_address(pool->env->opts) : addr;
     session->port = port;
     session->session_id = um_random_u32_nonzero();
     session->transport_idx = atomic_fetch_add(&pool->env->next_transport_idx, 1);
@@ -202,10 +228,13 @@ static struct um_tcp_session *find_port(struct um_tcp_sources *pool, uint16_t po
     return NULL;
 }
 
-/* Address to listen on: that of the interface the option names, or any. */
-static int listen_address(const struct um_source_options *opts, struct in_addr *out)
+/* Address to listen on: that of the interface the option names, else of default_interface, else any. */
+static int listen_address(const struct um_tcp_sources *pool, const struct um_source_options *opts, struct in_addr *out)
 {
     const lbm_ipv4_address_mask_t *wanted = &opts->transport_tcp_interface;
+    if (wanted->addr == INADDR_ANY) {
+        wanted = &pool->env->opts->default_interface;
+    }
     struct um_iface iface;
     out->s_addr = wanted->addr;
     if (wanted->addr == INADDR_ANY) {
@@ -231,7 +260,7 @@ static struct um_tcp_session *create_explicit(struct um_tcp_sources *pool, const
     struct in_addr addr;
     uint16_t bound;
     int err = 0;
-    if (listen_address(opts, &addr) != 0) {
+    if (listen_address(pool, opts, &addr) != 0) {
         return NULL;
     }
     int fd = listen_on(opts, addr, port, &bound, &err);
@@ -255,7 +284,7 @@ static struct um_tcp_session *create_implicit(struct um_tcp_sources *pool, const
     struct in_addr addr;
     uint16_t bound;
     int err = EADDRINUSE;
-    if (listen_address(opts, &addr) != 0) {
+    if (listen_address(pool, opts, &addr) != 0) {
         return NULL;
     }
     for (unsigned port = low; port <= high; port++) {
