@@ -14,6 +14,8 @@
 
 #define LOG_INTERVAL_NS 10000000000ull /* the same complaint at most every ten seconds */
 #define KEY_LEN 6
+#define RECENT 256                        /* datagrams forwarded lately, by hash */
+#define CIRCLING_INTERVAL_NS 100000000ull /* the same bytes from someone else within this time have circled */
 
 struct client {
     struct um_list node; /* of engine->clients, least recently heard first */
@@ -23,12 +25,20 @@ struct client {
     uint64_t heard_ns;
 };
 
+struct recent {
+    uint64_t at_ns; /* 0: unused */
+    uint32_t hash;
+    uint32_t ip;
+    uint16_t port;
+};
+
 struct um_lbmrd {
     struct um_lbmrd_config config;
     struct um_lbmrd_stats stats;
     struct um_list clients;
     struct um_map by_address;
     uint64_t next_check_ns;
+    struct recent recent[RECENT];
     struct um_log_limit invalid_limit, send_limit, full_limit, self_limit;
 };
 
@@ -156,6 +166,24 @@ static void log_fault(struct um_lbmrd *engine, uint64_t now_ns, enum um_lbmr_fau
                    "%s Not forwarded.", text);
 }
 
+/* Two daemons that take each other for clients would send each other everything for ever, with copies for all clients.
+ * What is dropped by mistake is a question that somebody else has just asked in the same words. */
+static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
+                    uint16_t port)
+{
+    uint32_t hash = um_hash_murmur2(data, len);
+    struct recent *recent = &engine->recent[hash % RECENT];
+    if (recent->at_ns != 0 && recent->hash == hash && now_ns - recent->at_ns < CIRCLING_INTERVAL_NS &&
+        (recent->ip != ip || recent->port != port)) {
+        engine->stats.circling++;
+        um_log_limited(&engine->self_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-5",
+                       "datagram dropped: the same bytes were forwarded just now for another sender");
+        return true;
+    }
+    *recent = (struct recent){.at_ns = now_ns != 0 ? now_ns : 1, .hash = hash, .ip = ip, .port = port};
+    return false;
+}
+
 void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *data, size_t len, uint32_t ip,
                           uint16_t port)
 {
@@ -189,6 +217,9 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
         return; /* an empty message tells nobody anything */
     }
     um_lbmr_substitute_address(data, len, ip);
+    if (circles(engine, now_ns, data, len, ip, port)) {
+        return;
+    }
     UM_LIST_FOREACH_SAFE(it, next, &engine->clients)
     {
         const struct client *client = UM_CONTAINER_OF(it, struct client, node);

@@ -22,6 +22,7 @@ struct um_lbmrd_config {
 
 struct um_lbmrd_stats {
     uint64_t received, keepalives, forwarded, send_errors, invalid, from_self, refused_clients;
+    uint64_t circling; /* came back from another daemon that had been made a client (a forged address does that) */
 };
 
 struct um_lbmrd;

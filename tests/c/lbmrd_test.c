@@ -223,3 +223,22 @@ TEST(a_datagram_in_the_daemons_own_name_does_not_circle)
     CHECK_EQ(um_lbmrd_stats(engine)->from_self, 1);
     um_lbmrd_destroy(engine);
 }
+
+TEST(two_daemons_that_are_each_others_clients_do_not_circle)
+{
+    struct um_lbmrd *engine = make_engine(10);
+    uint8_t bytes[256];
+    keepalive_from(engine, 0, "10.0.0.9", 15380); /* forged: the address of another daemon */
+    wire.count = 0;
+    size_t len = make_advertisement(bytes, sizeof(bytes), "0.0.0.0");
+    um_lbmrd_on_datagram(engine, 10 * MS, bytes, len, ip("10.0.0.2"), 1000);
+    CHECK_EQ(wire.count, 2);
+    memcpy(bytes, wire.sent[0].data, len);
+    um_lbmrd_on_datagram(engine, 11 * MS, bytes, len, ip("10.0.0.9"), 15380); /* what that one makes of it */
+    CHECK_EQ(wire.count, 2);
+    CHECK_EQ(um_lbmrd_stats(engine)->circling, 1);
+    len = make_advertisement(bytes, sizeof(bytes), "0.0.0.0");
+    um_lbmrd_on_datagram(engine, 20 * MS, bytes, len, ip("10.0.0.2"), 1000); /* its own repetition is no circle */
+    CHECK_EQ(wire.count, 4);
+    um_lbmrd_destroy(engine);
+}
