@@ -67,13 +67,13 @@ lbm_event_queue_t *lbm_event_queue_from_src(lbm_src_t *src)
 
 /* ---- sending ---- */
 
-/* Count a send that waited or was refused. After any other failure the source may be gone. */
-static __attribute__((noinline)) int count_wait(lbm_src_t *src, int rc)
+/* Count a send that waited or was refused. The source may be gone: another thread deleted it while the call waited. */
+static __attribute__((noinline)) int count_wait(lbm_context_t *ctx, int rc)
 {
     if (rc == 0) {
-        atomic_fetch_add_explicit(&src->ctx->counters.send_blocked, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&ctx->counters.send_blocked, 1, memory_order_relaxed);
     } else if (um_errnum() == UM_EWOULDBLOCK) {
-        atomic_fetch_add_explicit(&src->ctx->counters.send_would_block, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&ctx->counters.send_would_block, 1, memory_order_relaxed);
     }
     return rc;
 }
@@ -100,9 +100,10 @@ int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags)
     if (!likely(source_usable(src) && (msg != NULL || len == 0) && !(flags & LBM_MSG_BUFF_ALLOC))) {
         return bad_send(src, flags, "lbm_src_send");
     }
+    lbm_context_t *ctx = src->ctx;
     bool waited;
     int rc = um_src_stream_send_plain(&src->stream, msg, len, flags, &waited);
-    return likely(rc == 0 && !waited) ? 0 : count_wait(src, rc);
+    return likely(rc == 0 && !waited) ? 0 : count_wait(ctx, rc);
 }
 
 static int check_pieces(const lbm_src_t *src, const lbm_iovec_t *iov, int num, const char *api)
@@ -160,9 +161,10 @@ static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int fl
     for (int i = 0; i < num; i++) {
         send.len += iov[i].iov_len;
     }
+    lbm_context_t *ctx = src->ctx;
     int rc = um_src_stream_send(&src->stream, &send);
     if (rc != 0 || send.waited) {
-        count_wait(src, rc);
+        count_wait(ctx, rc);
     }
     if (rc == 0 && info != NULL) {
         report_numbers(src, info, send.first_sqn, send.last_sqn);
@@ -174,6 +176,7 @@ static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int fl
  * group whose first message was accepted is accepted whole. */
 static int send_each(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
 {
+    lbm_context_t *ctx = src->ctx;
     bool waited = false;
     int rc = 0;
     for (int i = 0; i < num && rc == 0; i++) {
@@ -185,7 +188,7 @@ static int send_each(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
         rc = um_src_stream_send(&src->stream, &send);
         waited |= send.waited;
     }
-    return rc != 0 || waited ? count_wait(src, rc) : 0;
+    return rc != 0 || waited ? count_wait(ctx, rc) : 0;
 }
 
 int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
