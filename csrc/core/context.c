@@ -56,7 +56,11 @@ static void um_context_on_any_source(void *user, const struct um_tr_source *sour
     lbm_context_t *ctx = user;
     const lbm_src_notify_func_t *notify = &ctx->opts.resolver_source_notification_function;
     char text[UM_SOURCE_STRING_MAX];
-    if (notify->notifyfunc != NULL && um_source_string_format(&source->info, text, sizeof text) >= 0) {
+    lbm_transport_source_info_t info = source->info;
+    if (!ctx->opts.source_includes_topic_index) {
+        info.topic_idx = 0;
+    }
+    if (notify->notifyfunc != NULL && um_source_string_format(&info, text, sizeof text) >= 0) {
         notify->notifyfunc(source->topic, text, notify->clientd);
     }
 }

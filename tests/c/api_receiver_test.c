@@ -448,3 +448,47 @@ TEST(a_topic_without_messages_gets_the_beginning_and_the_end_of_its_session)
     MUST(lbm_context_delete(ctx));
     MUST(lbm_context_delete(sender));
 }
+
+/* ---- every new source, whatever its topic ---- */
+
+static pthread_mutex_t notified_lock = PTHREAD_MUTEX_INITIALIZER;
+static char notified_topic[256], notified_source[128];
+
+static int on_new_source(const char *topic, const char *source, void *clientd)
+{
+    pthread_mutex_lock(&notified_lock);
+    snprintf(notified_topic, sizeof notified_topic, "%s", topic);
+    snprintf(notified_source, sizeof notified_source, "%s", source);
+    pthread_mutex_unlock(&notified_lock);
+    return 0;
+}
+
+static bool source_notified(const char *includes_index, bool index)
+{
+    lbm_context_attr_t *attr = net_context_attr();
+    lbm_src_notify_func_t func = {on_new_source, NULL};
+    MUST(lbm_context_attr_setopt(attr, "resolver_source_notification_function", &func, sizeof func));
+    MUST(lbm_context_attr_str_setopt(attr, "source_includes_topic_index", includes_index));
+    lbm_context_t *ctx = net_context_with(attr), *sender = net_context();
+    notified_topic[0] = '\0';
+    lbm_src_t *src = net_source(sender, "noticed");
+    bool ok = false;
+    for (int i = 0; i < HANG_SECONDS * 1000 && !ok; i++) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        pthread_mutex_lock(&notified_lock);
+        ok = strcmp(notified_topic, "noticed") == 0 && strncmp(notified_source, "TCP:127.0.0.1:", 14) == 0 &&
+             (strchr(notified_source, '[') != NULL) == index;
+        pthread_mutex_unlock(&notified_lock);
+    }
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(sender));
+    MUST(lbm_context_delete(ctx));
+    return ok;
+}
+
+TEST(new_sources_are_notified_without_a_receiver_and_with_an_index_only_if_it_is_wanted)
+{
+    TEST_NEEDS_NET();
+    CHECK(source_notified("1", true));
+    CHECK(source_notified("0", false));
+}
