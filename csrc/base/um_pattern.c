@@ -243,6 +243,19 @@ const struct um_pattern *um_pattern_cache_get(struct um_pattern_cache *cache, co
     return entry == NULL ? NULL : entry->pattern;
 }
 
+bool um_pattern_cache_has(const struct um_pattern_cache *cache, const char *text, size_t len)
+{
+    return um_map_get(&cache->by_text, text, len) != NULL;
+}
+
+void um_pattern_cache_drop(struct um_pattern_cache *cache, const char *text, size_t len)
+{
+    struct cache_entry *entry = um_map_get(&cache->by_text, text, len);
+    if (entry != NULL) {
+        drop_entry(cache, entry);
+    }
+}
+
 size_t um_pattern_cache_count(const struct um_pattern_cache *cache)
 {
     return um_map_count(&cache->by_text);

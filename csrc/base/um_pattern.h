@@ -33,6 +33,8 @@ void um_pattern_cache_destroy(struct um_pattern_cache *cache);
 /* Valid until the next call on this cache. NULL as um_pattern_compile. */
 const struct um_pattern *um_pattern_cache_get(struct um_pattern_cache *cache, const char *text, size_t len,
                                               struct um_pattern_error *error);
+bool um_pattern_cache_has(const struct um_pattern_cache *cache, const char *text, size_t len);
+void um_pattern_cache_drop(struct um_pattern_cache *cache, const char *text, size_t len);
 size_t um_pattern_cache_count(const struct um_pattern_cache *cache);
 
 #endif

@@ -3,6 +3,8 @@
  * Everything runs on the context's loop. */
 #include "resolver/um_resolver.h"
 
+#include <time.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -137,10 +139,17 @@ static int open_agents(struct um_resolver *resolver, const struct um_context_opt
     return resolver->multicast == NULL ? -1 : 0;
 }
 
+static uint64_t thread_cpu_ns(void *io)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * UM_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 struct um_resolver *um_resolver_create(struct um_loop *loop, const struct um_context_options *opts,
                                        const uint8_t ctxinst[8], const struct um_resolver_events *events, void *user)
 {
-    static const struct um_tr_ops ops = {.send = send_datagram, .set_timer = set_timer};
+    static const struct um_tr_ops ops = {.send = send_datagram, .set_timer = set_timer, .cpu_ns = thread_cpu_ns};
     struct um_tr_config config;
     struct um_resolver *resolver = um_calloc(1, sizeof *resolver);
     if (resolver == NULL) {

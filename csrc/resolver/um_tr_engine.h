@@ -51,13 +51,14 @@ struct um_tr_ops {
     /* The engine wants um_tr_engine_on_timer at this time (UM_NEVER: not at all); replaces the earlier wish. */
     void (*set_timer)(void *io, uint64_t due_ns);
     bool (*host_is_local)(void *io, uint32_t host_id); /* NULL: every host_id is */
+    uint64_t (*cpu_ns)(void *io); /* time used by this thread, to bound the work of others' patterns; NULL: no bound */
 };
 
 struct um_tr_stats {
     uint64_t datagrams_sent, bytes_sent, datagrams_received, bytes_received;
     uint64_t dropped_version, dropped_type, dropped_malformed, send_failed;
     uint64_t unknown_sender;   /* datagrams the unicast agent did not pass on */
-    uint64_t refused_patterns; /* wildcard queries of unknown type or with an unusable pattern */
+    uint64_t refused_patterns; /* wildcard queries of unknown type or with an unusable or costly pattern */
     uint64_t cache_refused;    /* sources not remembered because the cache is full */
     uint64_t source_topics, receiver_topics, unresolved_topics; /* now */
     uint64_t records_sent[UM_TR_LANE_COUNT];

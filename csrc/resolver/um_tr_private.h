@@ -178,6 +178,7 @@ struct um_tr_engine {
     size_t stream_count;
     bool stream_limit_logged;
     struct um_pattern_cache *pattern_cache; /* compiled wildcard queries of others */
+    uint64_t patterns_trusted_ns;           /* until then only patterns in the cache are searched for */
 
     struct um_list tm_queue;
     size_t tm_queued;

@@ -7,6 +7,12 @@
 #define FINAL_COUNT 3
 #define DOMAIN_OPTION_LEN 8
 
+/* What a pattern from the network may cost: an honest one takes a fraction of a microsecond for each topic. */
+#define PATTERN_FREE_NS UM_NS_PER_MS
+#define PATTERN_TOPIC_NS 5000u
+#define PATTERN_CHECKS 8 /* the time is looked at after each of the first so many topics, then after every so many */
+#define DISTRUST_NS UM_NS_PER_SEC
+
 static void fill_transport(const struct um_tr_engine *engine, const lbm_transport_source_info_t *info,
                            struct um_lbmr_transport *out)
 {
@@ -278,6 +284,27 @@ void tr_take_query(struct um_tr_engine *engine, const char *topic, size_t len)
     }
 }
 
+/* Limits of PCRE2 hold for one start in one topic; all topics and all the patterns of a datagram make minutes of it. */
+static bool too_costly(const struct um_tr_engine *engine, uint64_t started_ns, unsigned topics)
+{
+    if (engine->ops.cpu_ns == NULL || (topics > PATTERN_CHECKS && topics % PATTERN_CHECKS != 0)) {
+        return false;
+    }
+    return engine->ops.cpu_ns(engine->io) - started_ns > PATTERN_FREE_NS + (uint64_t)topics * PATTERN_TOPIC_NS;
+}
+
+/* Those known to be cheap go on being answered, new ones after a while. */
+static void distrust_patterns(struct um_tr_engine *engine, const struct um_lbmr_tqr *query)
+{
+    char shown[UM_LBMR_NAME_MAX + 1];
+    engine->stats.refused_patterns++;
+    engine->patterns_trusted_ns = engine->now_ns + DISTRUST_NS;
+    um_pattern_cache_drop(engine->pattern_cache, query->name, query->len);
+    um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Resolver-14",
+                   "wildcard query [%s] takes too long: dropped, and for a second all patterns not known to be good",
+                   tr_printable(query->name, shown));
+}
+
 void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tqr *query)
 {
     struct um_pattern_error error;
@@ -294,6 +321,11 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     if (um_list_empty(&engine->adverts)) {
         return;
     }
+    if (engine->now_ns < engine->patterns_trusted_ns &&
+        !um_pattern_cache_has(engine->pattern_cache, query->name, query->len)) {
+        engine->stats.refused_patterns++;
+        return;
+    }
     const struct um_pattern *pattern = um_pattern_cache_get(engine->pattern_cache, query->name, query->len, &error);
     if (pattern == NULL) {
         engine->stats.refused_patterns++;
@@ -302,6 +334,8 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
                        error.offset, error.text);
         return;
     }
+    uint64_t started_ns = engine->ops.cpu_ns != NULL ? engine->ops.cpu_ns(engine->io) : 0;
+    unsigned topics = 0;
     tr_begin_datagram(engine, &builder, UM_LBMR_NORMAL, true);
     UM_LIST_FOREACH_SAFE(it, next, &engine->adverts)
     {
@@ -320,6 +354,10 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
         }
         if (result == UM_PATTERN_YES) {
             answer(engine, advert, &builder);
+        }
+        if (too_costly(engine, started_ns, ++topics)) {
+            distrust_patterns(engine, query);
+            break;
         }
     }
     tr_flush_datagram(engine, &builder);

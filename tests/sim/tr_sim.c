@@ -625,6 +625,64 @@ TEST(final_advertisements_are_three_and_remove_the_source_everywhere)
     world_close(&world);
 }
 
+static uint64_t pattern_cost_ns, pattern_clock_ns;
+
+static uint64_t ticking_clock(void *io)
+{
+    return pattern_clock_ns += pattern_cost_ns;
+}
+
+/* What the engine sends at once in answer to a wildcard query. */
+static uint64_t answers_to(struct um_tr_engine *engine, uint64_t now_ns, const char *pattern)
+{
+    uint8_t bytes[512];
+    struct um_lbmr_builder builder;
+    struct um_tr_stats before, after;
+    um_lbmr_begin(&builder, bytes, sizeof bytes, sizeof bytes, UM_LBMR_WC_TQRS, NULL, 0);
+    um_lbmr_add_wildcard_tqr(&builder, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE, pattern, strlen(pattern));
+    um_tr_engine_get_stats(engine, &before);
+    um_tr_engine_on_packet(engine, now_ns, bytes, um_lbmr_finish(&builder), htonl(0x0a000002u), 12965);
+    um_tr_engine_get_stats(engine, &after);
+    return after.datagrams_sent - before.datagrams_sent;
+}
+
+static enum um_tr_sent sent_nowhere(void *io, const uint8_t *data, size_t len)
+{
+    return UM_TR_SENT;
+}
+
+static void timer_nowhere(void *io, uint64_t due_ns)
+{
+}
+
+TEST(a_costly_pattern_from_the_network_is_refused_and_new_ones_wait_a_second)
+{
+    static const struct um_tr_ops ops = {.send = sent_nowhere, .set_timer = timer_nowhere, .cpu_ns = ticking_clock};
+    static const struct um_resolver_events events;
+    struct um_tr_config config = default_config();
+    struct um_tr_advert_options options = default_advert();
+    struct um_tr_advert_spec spec = {.topic = "orders"};
+    struct um_tr_stats stats;
+    uint64_t now_ns = SIM_SEC;
+    spec.info.type = LBM_TRANSPORT_TYPE_TCP;
+    spec.info.src_port = 14371;
+    struct um_tr_engine *engine = um_tr_engine_create(&config, &ops, NULL, &events, NULL, now_ns);
+    CHECK(um_tr_engine_advertise(engine, now_ns, &spec, &options) != NULL);
+    pattern_cost_ns = 0;
+    CHECK_EQ(answers_to(engine, now_ns += 20 * SIM_MS, "^ord"), 1);
+    pattern_cost_ns = 5 * SIM_MS;
+    answers_to(engine, now_ns += 20 * SIM_MS, "(.?){10}[xy]");
+    um_tr_engine_get_stats(engine, &stats);
+    CHECK_EQ(stats.refused_patterns, 1);
+    pattern_cost_ns = 0;
+    CHECK_EQ(answers_to(engine, now_ns += 20 * SIM_MS, "ers$"), 0);
+    CHECK_EQ(answers_to(engine, now_ns += 20 * SIM_MS, "^ord"), 1); /* known */
+    um_tr_engine_get_stats(engine, &stats);
+    CHECK_EQ(stats.refused_patterns, 2);
+    CHECK_EQ(answers_to(engine, now_ns += SIM_SEC, "ers$"), 1);
+    um_tr_engine_destroy(engine);
+}
+
 TEST(a_full_cache_refuses_and_counts_only_topics_without_a_receiver)
 {
     struct world world;
