@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #define UM_LOG_LINE_MAX 2048
@@ -57,27 +58,29 @@ void um_log(int level, const char *id, const char *fmt, ...)
 void um_log_limited(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns, int level, const char *id,
                     const char *fmt, ...)
 {
-    if (limit->last_ns != 0 && now_ns - limit->last_ns < interval_ns) {
-        limit->suppressed++;
+    uint64_t last_ns = __atomic_load_n(&limit->last_ns, __ATOMIC_RELAXED);
+    bool due = last_ns == 0 || now_ns < last_ns || now_ns - last_ns >= interval_ns;
+    if (!due || !__atomic_compare_exchange_n(&limit->last_ns, &last_ns, now_ns != 0 ? now_ns : 1, false,
+                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        __atomic_fetch_add(&limit->suppressed, 1, __ATOMIC_RELAXED);
         return;
     }
+    unsigned long long suppressed = __atomic_exchange_n(&limit->suppressed, 0, __ATOMIC_RELAXED);
     int saved = errno;
     char line[UM_LOG_LINE_MAX];
     va_list args;
     va_start(args, fmt);
     um_log_format(line, sizeof line - 64, id, fmt, args);
     va_end(args);
-    if (limit->suppressed != 0) {
+    if (suppressed != 0) {
         char held[64];
-        snprintf(held, sizeof held, " (%llu similar not logged)", (unsigned long long)limit->suppressed);
+        snprintf(held, sizeof held, " (%llu similar not logged)", suppressed);
         size_t used = 0;
         while (line[used] != '\0') {
             used++;
         }
         snprintf(line + used, sizeof line - used, "%s", held);
     }
-    limit->last_ns = now_ns != 0 ? now_ns : 1;
-    limit->suppressed = 0;
     um_log_emit(level, line);
     errno = saved;
 }

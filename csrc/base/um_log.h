@@ -19,7 +19,7 @@ enum um_log_level {
 /* `id` is the full identifier, for example "Core-5688-539"; the line is "id: text". */
 void um_log(int level, const char *id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Rate-limited: at most one line per `interval_ns`; the next line tells how many were held back. */
+/* Rate-limited: at most one line per `interval_ns`; the next line tells how many were held back. Any thread. */
 struct um_log_limit {
     uint64_t last_ns;
     uint64_t suppressed;

@@ -2,8 +2,11 @@
 #include "um_test.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 #include <lbm/lbm.h>
+
+#include "base/um_log.h"
 
 static char line[4096];
 static int line_level;
@@ -56,4 +59,42 @@ TEST(the_benign_error_flag_is_kept)
     CHECK_EQ(lbm_get_benign_error_flag(), 1);
     lbm_clr_benign_error_flag();
     CHECK_EQ(lbm_get_benign_error_flag(), 0);
+}
+
+enum { LIMITED_THREADS = 4, LIMITED_LINES = 10000 };
+
+static int lines;
+
+static int count_lines(int level, const char *message, void *clientd)
+{
+    __atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED);
+    return on_log(level, message, clientd);
+}
+
+static void *log_limited(void *limit)
+{
+    for (int i = 0; i < LIMITED_LINES; i++) {
+        um_log_limited(limit, 1000, 50, LBM_LOG_INFO, "Test-1", "again");
+    }
+    return NULL;
+}
+
+TEST(threads_share_a_limit_and_no_line_held_back_is_forgotten)
+{
+    static struct um_log_limit limit;
+    pthread_t threads[LIMITED_THREADS];
+    char expected[64];
+    um_log_set_proc(count_lines, NULL);
+    for (int i = 0; i < LIMITED_THREADS; i++) {
+        pthread_create(&threads[i], NULL, log_limited, &limit);
+    }
+    for (int i = 0; i < LIMITED_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(lines, 1);
+    um_log_limited(&limit, 2000, 50, LBM_LOG_INFO, "Test-1", "again");
+    um_log_set_proc(NULL, NULL);
+    snprintf(expected, sizeof expected, "(%d similar not logged)", LIMITED_THREADS * LIMITED_LINES - 1);
+    CHECK_EQ(lines, 2);
+    CHECK_CONTAINS(line, expected);
 }
