@@ -4,6 +4,7 @@
 #include "core/um_context.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,39 @@ static void um_context_on_uim(void *user, const struct um_lbmc_msg *msg, const s
 }
 
 static const struct um_uim_events um_context_uim_events = {.on_message = um_context_on_uim};
+
+/* ---- names ---- */
+
+static pthread_mutex_t um_context_names_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct um_list um_context_names = {&um_context_names, &um_context_names}; /* lock: name_node */
+
+static void um_context_name_enter(lbm_context_t *ctx)
+{
+    const char *name = ctx->opts.context_name;
+    bool duplicate = false;
+    if (name == NULL || name[0] == '\0') {
+        return;
+    }
+    struct um_list *node;
+    pthread_mutex_lock(&um_context_names_lock);
+    UM_LIST_FOREACH(node, &um_context_names)
+    {
+        duplicate |= strcmp(UM_CONTAINER_OF(node, lbm_context_t, name_node)->opts.context_name, name) == 0;
+    }
+    um_list_push_back(&um_context_names, &ctx->name_node);
+    pthread_mutex_unlock(&um_context_names_lock);
+    if (duplicate) {
+        um_log(UM_LOG_WARNING, "Core-1060-10",
+               "context_name \"%s\": another context of this process has the same name; give each its own", name);
+    }
+}
+
+static void um_context_name_leave(lbm_context_t *ctx)
+{
+    pthread_mutex_lock(&um_context_names_lock);
+    um_list_remove(&ctx->name_node);
+    pthread_mutex_unlock(&um_context_names_lock);
+}
 
 /* ---- creation ---- */
 
@@ -212,6 +246,7 @@ static lbm_context_t *um_context_new(const lbm_context_attr_t *attr, bool reacto
         um_random_bytes(ctx->instance, sizeof ctx->instance);
     } while (memcmp(ctx->instance, zero, sizeof zero) == 0);
     atomic_init(&ctx->next_topic_idx, um_random_u32_nonzero());
+    um_list_init(&ctx->name_node);
     um_list_init(&ctx->src_topics);
     um_list_init(&ctx->sources);
     um_list_init(&ctx->receivers);
@@ -221,6 +256,7 @@ static lbm_context_t *um_context_new(const lbm_context_attr_t *attr, bool reacto
 
 static void um_context_free(lbm_context_t *ctx)
 {
+    um_context_name_leave(ctx);
     um_loop_destroy(ctx->loop);
     um_options_clear(UM_SCOPE_CONTEXT, &ctx->opts);
     um_free(ctx);
@@ -261,6 +297,7 @@ int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool 
         um_error_restore(&why);
         return -1;
     }
+    um_context_name_enter(ctx);
     ctx->magic = UM_CONTEXT_MAGIC;
     *out = ctx;
     return 0;

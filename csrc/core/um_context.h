@@ -30,6 +30,7 @@ struct lbm_context_t_stct {
     struct um_log_limit unsupported_log; /* core/context.c [loop] */
     struct um_log_limit unmatched_log;   /* core/context.c [loop] */
     uint8_t instance[8];                 /* random, never all zero */
+    struct um_list name_node;            /* core/context.c, its lock: contexts with a name */
     struct um_transport_env env;
     struct um_uim *uim;                   /* [loop] */
     struct um_resolver *resolver;         /* [loop] */

@@ -54,6 +54,12 @@ static bool matches(void *pattern_user, const char *topic)
     return false;
 }
 
+/* Error texts show 80 characters of a pattern, so that the reason fits. */
+static const char *shortened(const char *pattern)
+{
+    return strnlen(pattern, 81) > 80 ? "..." : "";
+}
+
 static int compile_pcre(lbm_wildcard_rcv_t *w, const char *api)
 {
     struct um_pattern_error error;
@@ -62,8 +68,8 @@ static int compile_pcre(lbm_wildcard_rcv_t *w, const char *api)
         return um_error_nomem("pattern", strlen(w->pattern));
     }
     if (w->pcre == NULL) {
-        return um_error(UM_EINVAL, "CoreApi-20205-1", "%s: pattern \"%s\": does not compile: %s at offset %zu", api,
-                        w->pattern, error.text, error.offset);
+        return um_error(UM_EINVAL, "CoreApi-20205-1", "%s: pattern \"%.80s%s\": does not compile: %s at offset %zu",
+                        api, w->pattern, shortened(w->pattern), error.text, error.offset);
     }
     return 0;
 }
@@ -77,7 +83,8 @@ static int compile_regex(lbm_wildcard_rcv_t *w, const char *api)
     char text[128];
     regerror(rc, &w->regex, text, sizeof text);
     w->opts.pattern_type = PATTERN_PCRE; /* there is nothing for regfree() */
-    return um_error(UM_EINVAL, "CoreApi-20205-2", "%s: pattern \"%s\": does not compile: %s", api, w->pattern, text);
+    return um_error(UM_EINVAL, "CoreApi-20205-2", "%s: pattern \"%.80s%s\": does not compile: %s", api, w->pattern,
+                    shortened(w->pattern), text);
 }
 
 static int compile(lbm_wildcard_rcv_t *w, const char *api)

@@ -492,3 +492,42 @@ TEST(new_sources_are_notified_without_a_receiver_and_with_an_index_only_if_it_is
     CHECK(source_notified("1", true));
     CHECK(source_notified("0", false));
 }
+
+/* ---- names ---- */
+
+TEST(contexts_of_the_same_name_are_told_apart_with_a_warning)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    lbm_context_t *first, *second;
+    MUST(lbm_context_attr_str_setopt(attr, "context_name", "twin"));
+    watch_log("Core-1060-10");
+    MUST(lbm_context_create(&first, attr, NULL, NULL));
+    CHECK_EQ(log_hits, 0);
+    MUST(lbm_context_create(&second, attr, NULL, NULL));
+    CHECK_EQ(log_hits, 1);
+    CHECK_EQ(log_level, LBM_LOG_WARNING);
+    CHECK_CONTAINS(log_line, "\"twin\"");
+    MUST(lbm_context_delete(first));
+    MUST(lbm_context_delete(second));
+    MUST(lbm_context_create(&first, attr, NULL, NULL));
+    CHECK_EQ(log_hits, 1);
+    MUST(lbm_context_delete(first));
+    MUST(lbm_context_attr_delete(attr));
+    lbm_log(NULL, NULL);
+}
+
+TEST(the_reason_stands_in_the_error_of_a_pattern_however_long)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    lbm_wildcard_rcv_t *wrcv = NULL;
+    char pattern[4000];
+    memset(pattern, '(', sizeof pattern);
+    pattern[sizeof pattern - 1] = '\0';
+    CHECK_EQ(lbm_wildcard_rcv_create(&wrcv, ctx, pattern, NULL, NULL, ignore, NULL, NULL), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_CONTAINS(lbm_errmsg(), "...\": does not compile: ");
+    CHECK(wrcv == NULL);
+    CHECK_EQ(lbm_context_delete(ctx), 0);
+}
