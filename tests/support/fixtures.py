@@ -11,9 +11,10 @@ import pytest
 from capture import Capture
 from hosts import Host, connect
 
-LOOPBACK = """
-context default_interface 127.0.0.1
-"""
+# Set by tests/net/test_d5_without_multicast.py: resolution through lbmrd, in hosts where multicast does not work.
+WITHOUT_MULTICAST = bool(os.environ.get("UM_TEST_WITHOUT_MULTICAST"))
+UNICAST = "context resolver_unicast_daemon 127.0.0.1:15380\n"
+LOOPBACK = "\ncontext default_interface 127.0.0.1\n" + (UNICAST if WITHOUT_MULTICAST else "")
 
 
 def _namespaces_possible() -> bool:
@@ -25,6 +26,15 @@ def _namespaces_possible() -> bool:
 needs_namespaces = pytest.mark.skipif(not _namespaces_possible(), reason="network namespaces need root here")
 
 
+def block_multicast(host: Host) -> None:
+    """Route and drop: what is sent to a group leaves no trace, and the counters tell that something tried."""
+    host.route_multicast("lo")
+    host.run("nft", "add table ip guard")
+    for hook in ("input", "output"):
+        host.run("nft", f"add chain ip guard {hook} {{ type filter hook {hook} priority 0; }}")
+        host.run("nft", f"add rule ip guard {hook} ip daddr 224.0.0.0/4 counter drop")
+
+
 @pytest.fixture
 def host() -> Iterator[Host]:
     """A host with only a loopback interface, multicast routed over it."""
@@ -32,7 +42,11 @@ def host() -> Iterator[Host]:
         pytest.skip("network namespaces need root here")
     one = Host()
     try:
-        one.route_multicast("lo")
+        if WITHOUT_MULTICAST:
+            block_multicast(one)
+            one.start("lbmrd", "-i", "127.0.0.1").expect("lbmrd started on 127.0.0.1:15380")
+        else:
+            one.route_multicast("lo")
         yield one
     finally:
         one.close()
