@@ -36,10 +36,11 @@ static struct {
     enum fault_kind kind;
     int flavour; /* which of the plausible errno values of a call */
     long at;
+    int width;        /* how many candidates fail, one after the other */
     atomic_long seen; /* candidates so far */
     atomic_int waits;
     atomic_bool hit;
-    bool reported; /* a call of the API has returned this fault */
+    int reported; /* failures returned by calls of the API */
     int error;
     char what[64];
 } fault;
@@ -49,8 +50,11 @@ static __thread bool fault_suspended; /* the test's own calls */
 /* The next candidate: true when it is the one to fail. */
 static bool fault_now(enum fault_kind kind, const char *what, int error)
 {
-    if (!atomic_load(&fault.armed) || fault_suspended || fault.kind != kind ||
-        atomic_fetch_add(&fault.seen, 1) != fault.at) {
+    if (!atomic_load(&fault.armed) || fault_suspended || fault.kind != kind) {
+        return false;
+    }
+    long number = atomic_fetch_add(&fault.seen, 1);
+    if (number < fault.at || number >= fault.at + fault.width) {
         return false;
     }
     snprintf(fault.what, sizeof fault.what, "%s", what);
@@ -66,12 +70,13 @@ static bool fault_memory(size_t size)
     return fault_now(FAULT_MEMORY, what, ENOMEM);
 }
 
-static void fault_arm(enum fault_kind kind, long at, int flavour)
+static void fault_arm(enum fault_kind kind, long at, int width, int flavour)
 {
     fault.kind = kind;
     fault.at = at;
+    fault.width = at < 0 ? 0 : width;
     fault.flavour = flavour;
-    fault.reported = false;
+    fault.reported = 0;
     fault.what[0] = '\0';
     atomic_store(&fault.seen, 0);
     atomic_store(&fault.waits, 0);

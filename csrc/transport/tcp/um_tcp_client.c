@@ -264,7 +264,7 @@ static void put_ssf_init(struct um_tcp_client *client)
     };
     struct um_datagram *datagram = um_datagram_get(&session->base);
     if (datagram == NULL) {
-        um_tcp_client_fail(client);
+        um_tcp_client_fail_no_memory(client);
         return;
     }
     datagram->len = (uint32_t)um_lbmc_encode_ssf_init(datagram->data, &init);
@@ -291,7 +291,7 @@ void um_tcp_client_put_tsni(struct um_tcp_client *client, struct um_src_stream *
                 datagram = NULL;
             }
             if (datagram == NULL && (datagram = um_datagram_get(base)) == NULL) {
-                um_tcp_client_fail(client);
+                um_tcp_client_fail_no_memory(client);
                 return;
             }
             datagram->len += (uint32_t)um_lbmc_encode_tsni(datagram->data + datagram->len, tidx, sqn, count);

@@ -57,9 +57,7 @@ static bool queue_grow(struct um_tcp_client *client)
 static void queue_push(struct um_tcp_client *client, struct um_datagram *datagram, size_t written)
 {
     if (client->ring_count == client->ring_size && !queue_grow(client)) {
-        client->session->no_memory++;
-        ask_for_report(client->session);
-        um_tcp_client_fail(client); /* a hole in the stream would go unnoticed; the end of the connection does not */
+        um_tcp_client_fail_no_memory(client); /* a hole in the stream would go unnoticed; the end does not */
         return;
     }
     client->ring[(client->ring_head + client->ring_count) & (client->ring_size - 1)] = datagram;
@@ -108,6 +106,13 @@ void um_tcp_client_fail(struct um_tcp_client *client)
     um_tcp_client_drop_queue(client);
     shutdown(client->ufd.fd, SHUT_RDWR);
     um_tcp_pressure(session);
+}
+
+void um_tcp_client_fail_no_memory(struct um_tcp_client *client)
+{
+    client->session->no_memory++;
+    ask_for_report(client->session);
+    um_tcp_client_fail(client);
 }
 
 /* Not while a waiting sender moves the queues: it hands them over when it leaves. It may sleep without watching this
@@ -384,9 +389,7 @@ static void put_filtered(struct um_tcp_client *client, struct um_datagram *datag
     }
     struct um_datagram *part = um_datagram_get(base);
     if (part == NULL) {
-        client->session->no_memory++;
-        ask_for_report(client->session);
-        um_tcp_client_fail(client);
+        um_tcp_client_fail_no_memory(client);
         return;
     }
     for (size_t at = 0, len; at < datagram->len; at += len) {

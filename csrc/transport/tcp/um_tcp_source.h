@@ -85,7 +85,8 @@ bool um_tcp_client_wants(const struct um_tcp_client *client, uint32_t tidx); /* 
 void um_tcp_transmit(struct um_src_session *base, struct um_datagram *datagram);
 void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagram); /* shares the datagram */
 void um_tcp_client_write(struct um_tcp_client *client);
-void um_tcp_client_fail(struct um_tcp_client *client); /* drops the queue; the loop will see the socket end */
+void um_tcp_client_fail_no_memory(struct um_tcp_client *client); /* the same, and reports the reason */
+void um_tcp_client_fail(struct um_tcp_client *client);           /* drops the queue; the loop will see the socket end */
 void um_tcp_client_drop_queue(struct um_tcp_client *client);
 void um_tcp_pressure(struct um_tcp_session *session);
 void um_tcp_ask_loop_to_write(struct um_tcp_client *client);

@@ -479,7 +479,7 @@ static void change_filter(struct um_tcp_client *client, struct um_src_stream *st
     if (!list) {
         um_u32_map_remove(&client->topics, stream->tidx);
     } else if (um_u32_map_put(&client->topics, stream->tidx, client) != 0) {
-        um_tcp_client_fail(client); /* out of memory: it connects again */
+        um_tcp_client_fail_no_memory(client); /* it connects again */
         return;
     }
     if (include && !wanted) {
