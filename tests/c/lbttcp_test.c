@@ -62,6 +62,37 @@ TEST(ten_thousand_messages_come_out_whole_from_random_segments)
     CHECK(moved < total / 2);
 }
 
+/* Cut at every byte, in a buffer that ends there: the messages before the cut, then a call for more. */
+TEST(x3_a_stream_cut_at_every_byte_gives_whole_messages_and_asks_for_more)
+{
+    enum { MESSAGES = 4 };
+    uint8_t stream[256];
+    size_t ends[MESSAGES], total = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        total += put_message(stream + total, (uint32_t)i, (size_t)i * 9);
+        ends[i] = total;
+    }
+    for (size_t cut = 0; cut < total; cut++) {
+        struct um_lbttcp_reader reader;
+        struct um_lbmc_msg msg;
+        uint8_t *buffer = malloc(cut > 0 ? cut : 1);
+        uint32_t whole = 0, got = 0;
+        memcpy(buffer, stream, cut);
+        um_lbttcp_start(&reader, buffer, cut);
+        um_lbttcp_received(&reader, cut);
+        enum um_lbttcp_rc rc;
+        while ((rc = um_lbttcp_next(&reader, &msg)) == UM_LBTTCP_MESSAGE) {
+            got += msg.sqn == got;
+        }
+        free(buffer);
+        while (whole < MESSAGES && ends[whole] <= cut) {
+            whole++;
+        }
+        CHECK_EQ(rc, UM_LBTTCP_MORE);
+        CHECK_EQ(got, whole);
+    }
+}
+
 TEST(partial_message_that_fits_is_not_moved)
 {
     static uint8_t buffer[CAPACITY];
