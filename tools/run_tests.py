@@ -31,6 +31,8 @@ PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
 CORES = os.cpu_count() or 1
 C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
 THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create)\b")
+FIGURES = ROOT / "build" / "soak-figures.tsv"
+SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300}  # tr_sim: minutes of virtual time for each seed
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
 C_FOLDERS = ("csrc", "include", "examples/c", "tests/c", "tests/sim", "tests/fuzz", "benchmarks")
@@ -132,6 +134,12 @@ def run_c_test(program: Path, env: dict[str, str]) -> Tally:
     return tally
 
 
+def record_figure(what: str, value: str) -> None:
+    """For the page of the long runs; tests write the same file through tests/support/figures.py."""
+    with FIGURES.open("a") as file:
+        file.write(f"{what}\t{value}\n")
+
+
 def run_c_tests(folder: str, env: dict[str, str], only: Callable[[str], bool] = lambda name: True) -> Tally:
     tests = [p for p in sorted((ROOT / folder / "tests").glob("*")) if p.is_file() and os.access(p, os.X_OK)]
     tests = [p for p in tests if only(p.name)]
@@ -156,6 +164,24 @@ def stage_build(_: Settings) -> Tally:
 
 def stage_c(_: Settings) -> Tally:
     return run_c_tests("build", {})
+
+
+def stage_sim(settings: Settings) -> Tally:
+    """The simulators over many seeds; with few seeds they are part of the stages c, asan and tsan."""
+    total = Tally()
+    if not settings.soak:
+        return total
+    for name, seeds in SOAK_SEEDS.items():
+        start = time.monotonic()
+        outcome = run([str(ROOT / "build" / "tests" / name)], None, {"UM_SIM_SEEDS": str(seeds)})
+        counts = SUMMARY.search(outcome.output)
+        good = outcome.code == 0 and counts is not None
+        total.add(Tally(passed=1) if good else Tally(failed=1, complaints=[f"{name}: {outcome.output[-6000:]}"]))
+        record_figure(
+            f"{name}, {seeds} seeds of each scenario that takes a seed",
+            f"{'no finding' if good else 'FAILED'} in {time.monotonic() - start:.0f} s",
+        )
+    return total
 
 
 def stage_asan(_: Settings) -> Tally:
@@ -200,6 +226,10 @@ def run_fuzzer(program: Path, settings: Settings) -> Tally:
     outcome = run(command, env={"ASAN_OPTIONS": "quarantine_size_mb=16"})
     units = re.search(r"number_of_executed_units:\s*(\d+)", outcome.output)
     print(f"   {program.name}: {units.group(1) if units else 0} inputs, exit {outcome.code}", flush=True)
+    peak = re.search(r"peak_rss_mb:\s*(\d+)", outcome.output)
+    if settings.soak:
+        inputs = f"{units.group(1) if units else 0} inputs, at most {peak.group(1) if peak else '?'} MB resident"
+        record_figure(f"fuzz target {program.name}", f"{'no finding' if outcome.code == 0 else 'FINDING'} in {inputs}")
     if outcome.code == 0:
         return Tally(passed=1)
     return Tally(failed=1, complaints=[f"{program.name}: exit {outcome.code}\n{outcome.output[-8000:]}"])
@@ -251,6 +281,7 @@ def stage_python(settings: Settings) -> Tally:
     env = {"UM_BUILD_DIR": str(ROOT / "build")}
     if settings.soak:
         env["UM_SOAK"] = "1"
+        env["UM_FIGURES"] = str(FIGURES)
     return run_pytest(["tests/python", "tests/wire", "tests/net"], env)
 
 
@@ -296,12 +327,19 @@ STAGES: dict[str, Callable[[Settings], Tally]] = {
     "lint": stage_lint,
     "docs": stage_docs,
     "c": stage_c,
+    "sim": stage_sim,
     "python": stage_python,
     "asan": stage_asan,
     "asan-python": stage_asan_python,
     "tsan": stage_tsan,
     "fuzz": stage_fuzz,
 }
+
+
+def figures() -> list[tuple[str, str]]:
+    lines = FIGURES.read_text().splitlines() if FIGURES.exists() else []
+    pairs = [line.partition("\t") for line in dict.fromkeys(lines)]
+    return [(what, value) for what, _, value in pairs]
 
 
 def record_soak(results: Sequence[tuple[str, Tally, float]]) -> None:
@@ -315,6 +353,10 @@ def record_soak(results: Sequence[tuple[str, Tally, float]]) -> None:
         "| stage | result | time |",
         "|---|---|---|",
         *rows,
+        "",
+        "| what | figure |",
+        "|---|---|",
+        *(f"| {what} | {value} |" for what, value in figures()),
     ]
     text = page.read_text()
     begin, end = "<!-- soak:begin -->", "<!-- soak:end -->"
@@ -330,6 +372,9 @@ def main() -> int:
     parser.add_argument("--soak", action="store_true", help="full counts; takes hours")
     arguments = parser.parse_args()
     settings = Settings(arguments.soak, int(os.environ.get("UM_FUZZ_SECONDS", "60")))
+    if settings.soak:
+        FIGURES.parent.mkdir(exist_ok=True)
+        FIGURES.unlink(missing_ok=True)
     total = Tally()
     results = []
     begin = time.monotonic()

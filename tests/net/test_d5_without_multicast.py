@@ -1,7 +1,7 @@
 """Requirement D5: everything that runs with multicast also runs where multicast is blocked, through lbmrd.
 
-The end-to-end tests in C, the cases of the Python binding and the tests of the example programs run again in hosts whose
-packet filter drops every packet to a multicast group; contexts find each other through one lbmrd.
+The end-to-end tests in C, the cases of the Python binding and the tests of the example programs run again in hosts
+whose packet filter drops every packet to a multicast group; contexts find each other through one lbmrd.
 """
 
 from __future__ import annotations

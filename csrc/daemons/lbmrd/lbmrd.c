@@ -273,8 +273,8 @@ static int serve(const struct settings *settings, const sigset_t *while_waiting)
         const struct um_lbmrd_stats *stats = um_lbmrd_stats(engine);
         um_log(UM_LOG_INFO, "Lbmrd-um-8",
                "lbmrd ends: %" PRIu64 " datagrams received, %" PRIu64 " sent, %" PRIu64 " invalid, %" PRIu64
-               " send errors, %" PRIu64 " from itself, %" PRIu64 " clients refused",
-               stats->received, stats->forwarded, stats->invalid, stats->send_errors, stats->from_self,
+               " send errors, %" PRIu64 " from itself, %" PRIu64 " circling, %" PRIu64 " clients refused",
+               stats->received, stats->forwarded, stats->invalid, stats->send_errors, stats->from_self, stats->circling,
                stats->refused_clients);
         um_lbmrd_destroy(engine);
     }
