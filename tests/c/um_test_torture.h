@@ -29,6 +29,8 @@
 #include "base/um_mem.h"
 #include "um_test.h"
 
+#define FAULT_WIDTH_MAX 4
+
 enum fault_kind { FAULT_MEMORY, FAULT_SYSTEM };
 
 static struct {
@@ -41,7 +43,7 @@ static struct {
     atomic_int waits;
     atomic_bool hit;
     int reported; /* failures returned by calls of the API */
-    int error;
+    int errors[FAULT_WIDTH_MAX];
     char what[64];
 } fault;
 
@@ -58,7 +60,7 @@ static bool fault_now(enum fault_kind kind, const char *what, int error)
         return false;
     }
     snprintf(fault.what, sizeof fault.what, "%s", what);
-    fault.error = error;
+    fault.errors[number - fault.at] = error;
     atomic_store(&fault.hit, true);
     return true;
 }
@@ -78,6 +80,7 @@ static void fault_arm(enum fault_kind kind, long at, int width, int flavour)
     fault.flavour = flavour;
     fault.reported = 0;
     fault.what[0] = '\0';
+    memset(fault.errors, 0, sizeof fault.errors);
     atomic_store(&fault.seen, 0);
     atomic_store(&fault.waits, 0);
     atomic_store(&fault.hit, false);
