@@ -68,12 +68,12 @@ def test_s3_a_stopped_receiver_does_not_hold_up_the_others(host: Host, loopback_
     time.sleep(SECONDS_STOPPED)
     stopped.signal(signal.SIGCONT)
     counts = publisher.expect(r'^\{"refused": (\d+), "messages_sent": (\d+).*"session_dropped": (\d+)', 120)
+    assert (int(counts.group(1)), int(counts.group(2))) == (0, MESSAGES), "the publisher had to wait"
     for receiver in receivers:
         got = receiver.finish(120)
         assert f"Quitting.... received {MESSAGES} messages\n" in got
         assert "misordered" not in got
         assert "UNRECOVERABLE" not in got
-    assert (int(counts.group(1)), int(counts.group(2))) == (0, MESSAGES), "the publisher had to wait"
     assert int(counts.group(3)) > 0, "the stopped receiver was to miss something: the test is too gentle"
     publisher.expect("Core-5688-3927")  # whole messages dropped for slow receivers
     stopped.expect(r"(?i)unrecoverable|lost|loss", 60)
