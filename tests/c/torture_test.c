@@ -30,13 +30,15 @@ static struct {
 
 /* ---- how failures are judged ---- */
 
-static char last_log[512];
+static char last_log[512]; /* fault.lock */
 
 static int keep_log(int level, const char *message, void *clientd)
 {
+    pthread_mutex_lock(&fault.lock);
     if (atomic_load(&fault.hit) && last_log[0] == '\0' && level <= LBM_LOG_WARNING) {
         snprintf(last_log, sizeof last_log, "%s", message);
     }
+    pthread_mutex_unlock(&fault.lock);
     return 0;
 }
 
@@ -65,9 +67,11 @@ static bool tells_the_reason(void)
         return lbm_errnum() == LBM_ENOMEM && strstr(lbm_errmsg(), "memory") != NULL;
     }
     bool told = false;
+    pthread_mutex_lock(&fault.lock);
     for (int i = 0; i < fault.width; i++) {
         told |= fault.errors[i] != 0 && strstr(lbm_errmsg(), strerror(fault.errors[i])) != NULL;
     }
+    pthread_mutex_unlock(&fault.lock);
     return told && lbm_errnum() == LBM_EOS;
 }
 
@@ -385,6 +389,14 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     return 0;
 }
 
+static bool connected(void)
+{
+    pthread_mutex_lock(&seen.lock);
+    bool yes = seen.bos > 0;
+    pthread_mutex_unlock(&seen.lock);
+    return yes;
+}
+
 static bool enough_seen(void)
 {
     pthread_mutex_lock(&seen.lock);
@@ -492,7 +504,7 @@ static bool messages_flow(lbm_src_t *src, lbm_context_t *pub, lbm_context_t *sub
     uint64_t until = um_clock_ns() + HANG_SECONDS / 2 * UM_NS_PER_SEC;
     uint32_t number = 0;
     while (!enough_seen()) {
-        for (int i = 0; i < (seen.bos > 0 ? 5 : 1); i++) { /* the unheard ones wait for the receiver */
+        for (int i = 0; i < (connected() ? 5 : 1); i++) { /* the unheard ones wait for the receiver */
             if (!send_next(src, &number)) {
                 return false;
             }
@@ -504,7 +516,10 @@ static bool messages_flow(lbm_src_t *src, lbm_context_t *pub, lbm_context_t *sub
             return bad(last_log, "messages do not arrive");
         }
     }
-    return seen.wrong[0] == '\0' ? true : bad(seen.wrong, "is wrong");
+    pthread_mutex_lock(&seen.lock);
+    bool right = seen.wrong[0] == '\0' || bad(seen.wrong, "is wrong");
+    pthread_mutex_unlock(&seen.lock);
+    return right;
 }
 
 static void forget_seen(void)

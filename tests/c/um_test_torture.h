@@ -42,10 +42,11 @@ static struct {
     atomic_long seen; /* candidates so far */
     atomic_int waits;
     atomic_bool hit;
-    int reported; /* failures returned by calls of the API */
-    int errors[FAULT_WIDTH_MAX];
-    char what[64];
-} fault;
+    int reported;                /* failures returned by calls of the API */
+    int errors[FAULT_WIDTH_MAX]; /* lock */
+    pthread_mutex_t lock;
+    char what[64]; /* lock */
+} fault = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static __thread bool fault_suspended; /* the test's own calls */
 
@@ -59,8 +60,10 @@ static bool fault_now(enum fault_kind kind, const char *what, int error)
     if (number < fault.at || number >= fault.at + fault.width) {
         return false;
     }
+    pthread_mutex_lock(&fault.lock);
     snprintf(fault.what, sizeof fault.what, "%s", what);
     fault.errors[number - fault.at] = error;
+    pthread_mutex_unlock(&fault.lock);
     atomic_store(&fault.hit, true);
     return true;
 }
@@ -120,13 +123,22 @@ static bool fault_wait(const char *name)
 /* What a call fails with, by flavour. 0: not with this flavour. */
 #define FAULT_ERRORS(...) ((const int[3]){__VA_ARGS__})
 
+/* The function that is hidden by the one of this name here; any thread may be the first to ask. */
+static void *fault_real(_Atomic(void *) *known, const char *name)
+{
+    void *real = atomic_load_explicit(known, memory_order_acquire);
+    if (real == NULL) {
+        real = dlsym(RTLD_NEXT, name);
+        atomic_store_explicit(known, real, memory_order_release);
+    }
+    return real;
+}
+
 #define FAULT_DEFINE(type, name, parameters, arguments, ...)                                                           \
     type name parameters                                                                                               \
     {                                                                                                                  \
-        static type(*real) parameters;                                                                                 \
-        if (real == NULL) {                                                                                            \
-            *(void **)&real = dlsym(RTLD_NEXT, #name);                                                                 \
-        }                                                                                                              \
+        static _Atomic(void *) known;                                                                                  \
+        type(*real) parameters = (type(*) parameters)fault_real(&known, #name);                                        \
         return fault_call(#name, FAULT_ERRORS(__VA_ARGS__)) ? (type)-1 : real arguments;                               \
     }
 
@@ -174,10 +186,9 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
-    static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    if (real == NULL) {
-        *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    }
+    static _Atomic(void *) known;
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+        (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))fault_real(&known, "pthread_create");
     return fault_call("pthread_create", FAULT_ERRORS(EAGAIN, EAGAIN, EAGAIN)) ? EAGAIN : real(thread, attr, fn, arg);
 }
 
@@ -194,20 +205,17 @@ int open(const char *path, int flags, ...)
 
 int epoll_wait(int epfd, struct epoll_event *events, int max, int ms)
 {
-    static int (*real)(int, struct epoll_event *, int, int);
-    if (real == NULL) {
-        *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
-    }
+    static _Atomic(void *) known;
+    int (*real)(int, struct epoll_event *, int, int) =
+        (int (*)(int, struct epoll_event *, int, int))fault_real(&known, "epoll_wait");
     return fault_wait("epoll_wait") ? -1 : real(epfd, events, max, ms);
 }
 
 /* The library calls epoll_pwait2 in this way. */
 long syscall(long number, ...)
 {
-    static long (*real)(long, ...);
-    if (real == NULL) {
-        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
-    }
+    static _Atomic(void *) known;
+    long (*real)(long, ...) = (long (*)(long, ...))fault_real(&known, "syscall");
     va_list args;
     va_start(args, number);
     long a[6];
