@@ -6,6 +6,7 @@
 #ifndef UM_H_INCLUDED
 #define UM_H_INCLUDED
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lbm/lbm.h"
@@ -114,6 +115,110 @@ typedef struct um_context_stats_stct {
 
 /** Returns 0, or -1 with LBM_EINVAL. May be called in a context-thread callback: yes. */
 LBMExpDLL int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
+
+/* ---- batch receive: messages gathered in C while the application is busy ---- */
+
+/**
+ * A collector gathers what receivers are given into contiguous batches. Use um_collector_rcv_cb as the callback of any
+ * number of receivers and wildcard receivers (without event queue), with the collector as clientd. Receivers that use a
+ * collector are deleted before it. Thread-safe; one thread at a time takes.
+ */
+typedef struct um_collector_stct um_collector_t;
+
+/** One message, event or loss of a batch. 40 bytes, no padding; little-endian as the host. */
+typedef struct um_record_stct {
+    uint64_t offset;          /**< of the payload in um_batch_t.data, bytes */
+    uint32_t length;          /**< of the payload, bytes; 0 for events */
+    uint32_t sequence_number; /**< as lbm_msg_t.sequence_number; first missing number of a loss */
+    int32_t flags;            /**< LBM_MSG_FLAG_* */
+    int32_t type;             /**< LBM_MSG_* */
+    uint32_t topic;           /**< index into um_batch_t.topics */
+    uint32_t source;          /**< index into um_batch_t.sources */
+    int64_t timestamp_ns;     /**< arrival, wall clock, nanoseconds since 1970 */
+} um_record_t;
+
+/** A batch owns its bytes until um_batch_release(), also after the collector and its receivers are gone. */
+typedef struct um_batch_stct {
+    const unsigned char *data;
+    size_t data_len; /**< bytes */
+    const um_record_t *records;
+    size_t count;               /**< of records */
+    const char *const *topics;  /**< every name the collector has seen so far; indexes never change meaning */
+    size_t topic_count;
+    const char *const *sources; /**< source strings, likewise */
+    size_t source_count;
+} um_batch_t;
+
+/** What a collector has done so far. */
+typedef struct um_collector_stats_stct {
+    uint64_t messages;        /**< payload messages gathered */
+    uint64_t bytes;           /**< of payload gathered */
+    uint64_t taken;           /**< records handed out */
+    uint64_t dropped;         /**< newest messages dropped because the collector was full (transports other than TCP)
+                                   or memory was short; one loss record stands for those dropped in a row */
+    uint64_t pauses;          /**< times a TCP session was left unread because the collector was full */
+    uint64_t queued_messages; /**< waiting now, events included */
+    uint64_t queued_bytes;    /**< waiting now, records included */
+} um_collector_stats_t;
+
+/**
+ * max_bytes bounds what waits (payload and records; 0 = 64 MiB). When full, TCP sessions are not read until half of it is
+ * taken (their source feels it); other transports drop the newest message, count it, and leave an
+ * LBM_MSG_UNRECOVERABLE_LOSS record. Returns 0, or -1 with LBM_EINVAL or LBM_ENOMEM. May be called in a callback: yes.
+ */
+LBMExpDLL int um_collector_create(um_collector_t **collectorp, size_t max_bytes);
+
+/** Wakes a waiting taker (it gets 0) and frees the collector; batches taken stay valid. -1 LBM_EOP while receivers use it. */
+LBMExpDLL int um_collector_delete(um_collector_t *collector);
+
+/** The lbm_rcv_cb_proc to give to lbm_rcv_create() or lbm_wildcard_rcv_create(). */
+LBMExpDLL int um_collector_rcv_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd);
+
+/**
+ * Takes up to max_messages records (0 = as many as there are), waiting up to timeout_ms for the first (-1 without bound,
+ * 0 not at all). A batch may hold less than there is when an earlier one was cut by max_messages: the next call gives
+ * the rest.
+ * Returns 1 and a batch to be released; 0 when the time passed or um_collector_wake() was called; -1 on error: LBM_EOP
+ * when another thread is taking, or in a callback on a context thread with a timeout; LBM_EINVAL, LBM_ENOMEM.
+ * Not on a context thread when waiting.
+ */
+LBMExpDLL int um_collector_take(um_collector_t *collector, size_t max_messages, int timeout_ms, um_batch_t **batchp);
+
+/** Frees a batch; any thread. */
+LBMExpDLL void um_batch_release(um_batch_t *batch);
+
+/** Makes the running or next um_collector_take() return 0. */
+LBMExpDLL int um_collector_wake(um_collector_t *collector);
+
+/**
+ * A descriptor for event loops: readable when records wait. um_collector_take() that leaves the collector empty clears it.
+ * Owned by the collector; do not read or close it.
+ */
+LBMExpDLL int um_collector_fd(um_collector_t *collector);
+
+LBMExpDLL int um_collector_stats(um_collector_t *collector, um_collector_stats_t *stats);
+
+/* ---- sending many messages with one call ---- */
+
+/**
+ * Sends count messages that lie in one buffer: message i is base + offsets[i], lengths[i] bytes. The loop is in C and the
+ * messages enter the batch many under one lock. flags as for lbm_src_send(); LBM_MSG_START_BATCH applies to the first,
+ * LBM_MSG_END_BATCH and LBM_MSG_FLUSH to the last. *sent (if not NULL) gets how many were accepted, also on failure.
+ * Returns 0, or -1 as lbm_src_send(); with LBM_SRC_NONBLOCK it stops at the first message refused.
+ * May be called in a context-thread callback: with LBM_SRC_NONBLOCK.
+ */
+LBMExpDLL int um_src_send_many(lbm_src_t *src, const void *base, const uint64_t *offsets, const uint32_t *lengths,
+                               size_t count, int flags, size_t *sent);
+
+/** As um_src_send_many() for messages of equal length that follow each other every `stride` bytes. */
+LBMExpDLL int um_src_send_array(lbm_src_t *src, const void *base, size_t stride, size_t length, size_t count, int flags,
+                                size_t *sent);
+
+/** Objects alive in this process, for leak checks: contexts, sources, receivers, messages retained, batches. */
+typedef struct um_object_counts_stct {
+    int64_t contexts, sources, receivers, messages, batches, collectors;
+} um_object_counts_t;
+LBMExpDLL int um_object_counts(um_object_counts_t *counts);
 
 #ifdef __cplusplus
 }

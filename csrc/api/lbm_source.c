@@ -126,6 +126,43 @@ static int check_pieces(const lbm_src_t *src, const lbm_iovec_t *iov, int num, c
     return 0;
 }
 
+static int send_run(lbm_src_t *src, struct um_send_run *run, size_t *sent, const char *api)
+{
+    if (sent != NULL) {
+        *sent = 0;
+    }
+    if (!source_usable(src) || (run->base == NULL && run->count > 0) || (run->flags & LBM_MSG_BUFF_ALLOC)) {
+        return bad_send(src, run->flags, api);
+    }
+    lbm_context_t *ctx = src->ctx;
+    int rc = um_src_stream_send_run(&src->stream, run);
+    if (sent != NULL) {
+        *sent = run->sent;
+    }
+    return rc == 0 && !run->waited ? 0 : count_wait(ctx, rc);
+}
+
+int um_src_send_many(lbm_src_t *src, const void *base, const uint64_t *offsets, const uint32_t *lengths, size_t count,
+                     int flags, size_t *sent)
+{
+    if (count > 0 && (offsets == NULL || lengths == NULL)) {
+        if (sent != NULL) {
+            *sent = 0;
+        }
+        return um_error(UM_EINVAL, "CoreApi-5688-3261", "um_src_send_many: %s: must not be NULL",
+                        offsets == NULL ? "offsets" : "lengths");
+    }
+    struct um_send_run run = {.base = base, .offsets = offsets, .lengths = lengths, .count = count, .flags = flags};
+    return send_run(src, &run, sent, "um_src_send_many");
+}
+
+int um_src_send_array(lbm_src_t *src, const void *base, size_t stride, size_t length, size_t count, int flags,
+                      size_t *sent)
+{
+    struct um_send_run run = {.base = base, .stride = stride, .length = length, .count = count, .flags = flags};
+    return send_run(src, &run, sent, "um_src_send_array");
+}
+
 static int check_info(const lbm_src_send_ex_info_t *info, const char *api)
 {
     if ((info->flags & LBM_SRC_SEND_EX_FLAG_PROPERTIES) && info->properties == NULL) {

@@ -6,13 +6,14 @@
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define UM_LOCK_SPINS 100
 
-static void futex_wait(atomic_int *word, int expected)
+static void futex_wait(atomic_int *word, int expected, const struct timespec *timeout)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
 }
 
 static void futex_wake(atomic_int *word, int count)
@@ -34,7 +35,7 @@ void um_lock_contended(struct um_lock *lock)
 #endif
     }
     while (atomic_exchange_explicit(&lock->state, 2, memory_order_acquire) != 0) {
-        futex_wait(&lock->state, 2);
+        futex_wait(&lock->state, 2, NULL);
     }
 }
 
@@ -43,14 +44,25 @@ void um_lock_wake(struct um_lock *lock)
     futex_wake(&lock->state, 1);
 }
 
-void um_condition_wait(struct um_condition *condition, struct um_lock *lock)
+static void condition_wait(struct um_condition *condition, struct um_lock *lock, const struct timespec *timeout)
 {
     int seen = atomic_load_explicit(&condition->signals, memory_order_relaxed);
     condition->sleepers++;
     um_lock_give(lock);
-    futex_wait(&condition->signals, seen);
+    futex_wait(&condition->signals, seen, timeout);
     um_lock_take(lock);
     condition->sleepers--;
+}
+
+void um_condition_wait(struct um_condition *condition, struct um_lock *lock)
+{
+    condition_wait(condition, lock, NULL);
+}
+
+void um_condition_wait_for(struct um_condition *condition, struct um_lock *lock, uint64_t timeout_ns)
+{
+    const struct timespec timeout = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
+    condition_wait(condition, lock, &timeout);
 }
 
 void um_condition_signal_all(struct um_condition *condition)

@@ -5,6 +5,7 @@
 #define UM_BASE_LOCK_H
 
 #include <stdatomic.h>
+#include <stdint.h>
 
 /* 0 free, 1 taken, 2 taken and somebody sleeps. Zeroed memory is a free lock. */
 struct um_lock {
@@ -38,6 +39,7 @@ static inline void um_lock_give(struct um_lock *lock)
 
 /* Both with the lock held; wait gives it up meanwhile and may return without a signal. */
 void um_condition_wait(struct um_condition *condition, struct um_lock *lock);
+void um_condition_wait_for(struct um_condition *condition, struct um_lock *lock, uint64_t timeout_ns);
 void um_condition_signal_all(struct um_condition *condition);
 
 #endif

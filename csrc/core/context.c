@@ -15,6 +15,7 @@
 #include "base/um_random.h"
 #include "core/um_event_queue.h"
 #include "core/um_fork.h"
+#include "core/um_object_counts.h"
 #include "core/um_receiver.h"
 #include "core/um_source.h"
 #include "core/um_user_fds.h"
@@ -299,6 +300,7 @@ int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool 
     }
     um_context_name_enter(ctx);
     ctx->magic = UM_CONTEXT_MAGIC;
+    um_object_count(UM_OBJECT_CONTEXT, 1);
     *out = ctx;
     return 0;
 }
@@ -340,6 +342,7 @@ int um_context_delete(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbin
         return -1;
     }
     um_context_free(ctx);
+    um_object_count(UM_OBJECT_CONTEXT, -1);
     if (cbinfo != NULL && cbinfo->cbproc != NULL) {
         cbinfo->cbproc(0, cbinfo->clientd);
     }

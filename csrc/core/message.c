@@ -8,6 +8,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "core/um_object_counts.h"
 
 struct um_msg *um_msg_create(const char *source, const char *topic)
 {
@@ -72,6 +73,7 @@ struct um_msg *um_msg_template_next(struct um_msg *msg)
     }
     msg->replacement = NULL;
     msg->is_template = false;
+    msg->origin = NULL;
     um_msg_release(msg);
     return next;
 }
@@ -85,6 +87,7 @@ static int hand_over(struct um_msg *msg)
         return um_error_nomem("lbm_msg_retain: message", sizeof *next);
     }
     next->is_template = true;
+    next->origin = msg->origin;
     msg->replacement = next;
     if (msg->buf != NULL) {
         um_buf_ref(msg->buf);
@@ -104,7 +107,9 @@ int um_msg_retain(struct um_msg *msg)
             return -1;
         }
     }
-    atomic_fetch_add_explicit(&msg->holds, 1, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&msg->holds, 1, memory_order_relaxed) % UM_MSG_LIBRARY_HOLD == 0) {
+        um_object_count(UM_OBJECT_MESSAGE, 1);
+    }
     return 0;
 }
 
@@ -118,6 +123,9 @@ int um_msg_delete(struct um_msg *msg)
         }
     } while (!atomic_compare_exchange_weak_explicit(&msg->holds, &holds, holds - 1, memory_order_acq_rel,
                                                     memory_order_relaxed));
+    if (holds % UM_MSG_LIBRARY_HOLD == 1) {
+        um_object_count(UM_OBJECT_MESSAGE, -1);
+    }
     if (holds == 1) {
         free_message(msg);
     }

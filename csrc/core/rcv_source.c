@@ -221,7 +221,9 @@ void um_rcv_source_withdrawn(struct um_rcv_source *source)
 
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {
-    um_dc_on_data(UM_CONTAINER_OF(stream, struct um_rcv_source, stream)->dc, now_ns, msg, buf);
+    struct um_rcv_source *source = UM_CONTAINER_OF(stream, struct um_rcv_source, stream);
+    source->reading = true;
+    um_dc_on_data(source->dc, now_ns, msg, buf);
 }
 
 static void on_tsni(struct um_rcv_stream *stream, uint32_t last_sqn, uint64_t now_ns)
@@ -251,7 +253,69 @@ static void on_eos(struct um_rcv_stream *stream)
     um_resolver_source_ended(ctx->resolver, topic->base.name, &info);
 }
 
-static const struct um_rcv_stream_events STREAM_EVENTS = {on_data, on_tsni, on_bos, on_eos, NULL};
+/* Takers of batches are woken once for all that a read brought. */
+static void read_over(struct um_rcv_source *source)
+{
+    source->reading = false;
+    struct um_list *node;
+    UM_LIST_FOREACH(node, &source->topic->receivers)
+    {
+        struct um_collector_link *link = UM_CONTAINER_OF(node, lbm_rcv_t, topic_node)->collector;
+        if (link != NULL) {
+            um_collector_read_end(link);
+        }
+    }
+}
+
+static void on_read_end(struct um_rcv_stream *stream, uint64_t now_ns)
+{
+    read_over(UM_CONTAINER_OF(stream, struct um_rcv_source, stream));
+}
+
+static const struct um_rcv_stream_events STREAM_EVENTS = {on_data, on_tsni, on_bos, on_eos, on_read_end};
+
+/* ---- sessions left unread for full collectors ---- */
+
+bool um_rcv_source_can_hold(const struct um_rcv_source *source)
+{
+    return source->info.type == LBM_TRANSPORT_TYPE_TCP && source->stream.session != NULL;
+}
+
+void um_rcv_source_hold(struct um_rcv_source *source)
+{
+    if (!source->held) {
+        source->held = true;
+        um_list_push_back(&context_of(source)->held_sources, &source->held_node);
+        um_rcv_session_pause(&source->stream);
+    }
+}
+
+static bool wanted_held(const struct um_rcv_source *source)
+{
+    struct um_list *node;
+    UM_LIST_FOREACH(node, &source->topic->receivers)
+    {
+        const struct um_collector_link *link = UM_CONTAINER_OF(node, lbm_rcv_t, topic_node)->collector;
+        if (link != NULL && um_collector_full(link)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void um_rcv_sources_release(lbm_context_t *ctx)
+{
+    struct um_list *node, *next;
+    UM_LIST_FOREACH_SAFE(node, next, &ctx->held_sources)
+    {
+        struct um_rcv_source *source = UM_CONTAINER_OF(node, struct um_rcv_source, held_node);
+        if (!wanted_held(source)) {
+            source->held = false;
+            um_list_remove(node);
+            um_rcv_session_resume(&source->stream);
+        }
+    }
+}
 
 /* ---- joining and leaving ---- */
 
@@ -306,6 +370,7 @@ static int make_template(struct um_rcv_source *source)
         return um_error_nomem("message", sizeof *source->msg);
     }
     source->msg->is_template = true;
+    source->msg->origin = source;
     return 0;
 }
 
@@ -325,8 +390,11 @@ static struct um_rcv_source *new_source(struct um_rcv_topic *topic, const lbm_tr
         um_error_nomem("receiver's source", sizeof *source);
         return NULL;
     }
+    static atomic_ullong last_id;
+    source->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
     source->topic = topic;
     source->info = *info;
+    um_list_init(&source->held_node);
     source->stream.events = &STREAM_EVENTS;
     source->stream.tidx = info->topic_idx;
     um_timer_init(&source->loss_timer, on_loss_timer);
@@ -396,6 +464,10 @@ void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *f
 static void remove_source(struct um_rcv_source *source)
 {
     um_list_remove(&source->node);
+    um_list_remove(&source->held_node);
+    if (source->reading) {
+        read_over(source);
+    }
     if (source->bos_seen) {
         atomic_fetch_sub(&source->topic->ready, 1);
         um_rcv_ready_changed();

@@ -7,6 +7,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "core/um_object_counts.h"
 #include "core/um_rcv_private.h"
 
 #define WILDCARD_NO_SOURCE_QUERIES 10u /* unanswered queries before an internal receiver lingers */
@@ -17,6 +18,7 @@ int um_receivers_init(lbm_context_t *ctx)
     um_map_init(&ctx->rcv_topics, NULL);
     um_list_init(&ctx->receivers);
     um_list_init(&ctx->wildcard_receivers);
+    um_list_init(&ctx->held_sources);
     return 0;
 }
 
@@ -343,6 +345,7 @@ lbm_rcv_t *um_rcv_new(struct um_rcv_topic *topic, lbm_rcv_cb_proc proc, void *cl
     rcv->clientd = clientd;
     rcv->evq = evq;
     rcv->wildcard = wildcard;
+    rcv->collector = wildcard != NULL ? wildcard->collector : NULL;
     atomic_init(&rcv->refs, 1);
     um_event_owner_init(&rcv->own_events, evq);
     rcv->events = wildcard != NULL ? &wildcard->events : &rcv->own_events;
@@ -365,6 +368,7 @@ void um_rcv_detach(lbm_rcv_t *rcv)
     rcv->magic = 0;
     if (!um_list_empty(&topic->receivers)) {
         apply_thresholds(topic);
+        um_rcv_sources_release(rcv->ctx); /* its collector may have been the full one */
         return;
     }
     struct um_list *node;
@@ -399,12 +403,19 @@ struct create {
 static int create_on_loop(void *arg)
 {
     struct create *create = arg;
-    lbm_rcv_t *rcv = um_rcv_new(create->topic, create->proc, create->clientd, create->evq, NULL);
-    if (rcv == NULL) {
+    struct um_collector_link *collector;
+    if (um_collector_attach(create->proc, create->clientd, create->topic->base.ctx, &collector) != 0) {
         return -1;
     }
+    lbm_rcv_t *rcv = um_rcv_new(create->topic, create->proc, create->clientd, create->evq, NULL);
+    if (rcv == NULL) {
+        um_collector_detach(collector);
+        return -1;
+    }
+    rcv->collector = collector;
     um_list_push_back(&rcv->ctx->receivers, &rcv->ctx_node);
     atomic_fetch_add(&rcv->ctx->live_objects, 1);
+    um_object_count(UM_OBJECT_RECEIVER, 1);
     um_timer_arm(um_rcv_wheel(rcv->topic), &rcv->timer, 0);
     *create->rcvp = rcv;
     return 0;
@@ -421,7 +432,8 @@ int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic,
         return um_error(UM_EINVAL, "CoreApi-20203-6", "%s: %s: must not be NULL", api, rcvp == NULL ? "rcvp" : "proc");
     }
     if (um_topic_check(topic, ctx, UM_TOPIC_RECEIVER, api) != 0 ||
-        (evq != NULL && um_event_queue_check(evq, api) != 0)) {
+        (evq != NULL && um_event_queue_check(evq, api) != 0) ||
+        um_collector_check_receiver(proc, clientd, evq, api) != 0) {
         return -1;
     }
     struct create create = {(struct um_rcv_topic *)topic, proc, clientd, evq, rcvp};
@@ -430,7 +442,11 @@ int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic,
 
 static int delete_on_loop(void *arg)
 {
-    um_rcv_detach(arg);
+    lbm_rcv_t *rcv = arg;
+    um_rcv_detach(rcv);
+    um_collector_detach(rcv->collector);
+    rcv->collector = NULL;
+    um_object_count(UM_OBJECT_RECEIVER, -1);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "core/um_object_counts.h"
 
 /* Wakes um_source_wait_receivers of any source. */
 static pthread_mutex_t um_clients_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -232,6 +233,7 @@ static int create_on_loop(void *arg)
     um_list_remove(&topic->ctx_node); /* from here on the source's */
     um_list_push_back(&ctx->sources, &src->ctx_node);
     atomic_fetch_add(&ctx->live_objects, 1);
+    um_object_count(UM_OBJECT_SOURCE, 1);
     src->magic = UM_SOURCE_MAGIC;
     *call->srcp = src; /* before any event can tell the application of it */
     return 0;
@@ -281,6 +283,7 @@ static int delete_on_loop(void *arg)
     um_src_stream_detach(&src->stream);
     um_list_remove(&src->ctx_node);
     atomic_fetch_sub(&src->ctx->live_objects, 1);
+    um_object_count(UM_OBJECT_SOURCE, -1);
     return 0;
 }
 

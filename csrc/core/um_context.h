@@ -43,6 +43,7 @@ struct lbm_context_t_stct {
     struct um_list sources;               /* core/source.c [loop] */
     struct um_list receivers;             /* core/receiver.c [loop] */
     struct um_list wildcard_receivers;    /* core/wildcard.c [loop] */
+    struct um_list held_sources;          /* core/rcv_source.c [loop]: um_rcv_source.held_node */
     atomic_uint next_topic_idx;           /* decision 6: random start, +1 */
     atomic_int live_objects;              /* sources, receivers, wildcard receivers: must be 0 at delete */
     struct um_context_counters {          /* any thread */

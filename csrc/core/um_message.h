@@ -14,6 +14,8 @@
 #include "base/um_buf.h"
 #include "core/um_event_queue.h"
 
+struct um_rcv_source;
+
 #define UM_MSG_MAGIC 0x554d4d53u      /* "UMMS" */
 #define UM_MSG_LIBRARY_HOLD (1 << 30) /* in `holds`: the library's own */
 
@@ -24,9 +26,10 @@ struct um_msg {
     bool is_template; /* of a delivery controller: handed over when retained */
     bool delivering;  /* a callback may hold the template now */
     bool is_fragment;
-    bool buf_held;              /* the reference on buf is ours */
-    struct um_buf *buf;         /* holds pub.data; NULL for events */
-    struct um_msg *replacement; /* made by the first retain of a template; becomes the next template */
+    bool buf_held;                /* the reference on buf is ours */
+    struct um_buf *buf;           /* holds pub.data; NULL for events */
+    struct um_rcv_source *origin; /* of a template; NULL once it is handed over */
+    struct um_msg *replacement;   /* made by the first retain of a template; becomes the next template */
     lbm_msg_fragment_info_t frag;
     struct um_event event; /* on an event queue */
     lbm_rcv_t *rcv;        /* with event: a reference on the receiver */

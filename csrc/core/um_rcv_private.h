@@ -10,6 +10,7 @@
 
 #include "base/um_log.h"
 #include "base/um_pattern.h"
+#include "core/collector.h"
 #include "core/um_context.h"
 #include "core/um_event_queue.h"
 #include "core/um_message.h"
@@ -43,6 +44,7 @@ struct lbm_rcv_t_stct {
     lbm_rcv_cb_proc proc;
     void *clientd;
     lbm_event_queue_t *evq;
+    struct um_collector_link *collector; /* NULL: another callback; the wildcard receiver's when internal */
     struct um_event_owner own_events;
     struct um_event_owner *events; /* own_events, or the wildcard receiver's */
     atomic_int refs;               /* any thread: one of the owner, one of each queued event */
@@ -62,10 +64,14 @@ struct um_rcv_source {
     struct um_timer loss_timer;
     struct um_timer withdrawn_timer; /* armed: the source is gone, its last messages may still be on their way */
     uint64_t withdrawn_progress;     /* what had arrived when the timer was armed */
-    struct um_msg *msg; /* template: source and topic text filled in */
-    void *clientd;      /* source_notification_function, lbm_rcv_msg_source_clientd */
-    uint64_t wall_ns;   /* time in msg->pub.tsp */
+    struct um_msg *msg;              /* template: source and topic text filled in */
+    void *clientd;                   /* source_notification_function, lbm_rcv_msg_source_clientd */
+    uint64_t wall_ns;                /* time in msg->pub.tsp */
     bool bos_seen;
+    uint64_t id;              /* one of a kind in this process, from 1 */
+    bool reading;             /* on_read_end is still to come */
+    bool held;                /* the session is left unread for a full collector */
+    struct um_list held_node; /* ctx->held_sources */
     struct um_log_limit discard_log;
 };
 
@@ -86,6 +92,7 @@ struct lbm_wildcard_rcv_t_stct {
     lbm_rcv_cb_proc proc;
     void *clientd;
     lbm_event_queue_t *evq;
+    struct um_collector_link *collector; /* NULL: another callback */
     struct um_event_owner events;
 };
 
@@ -119,7 +126,7 @@ void um_rcv_counts(const lbm_rcv_t *rcv, struct um_dc_stats *out); /* since the 
 /* rcv_source.c */
 void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *found);
 struct um_rcv_source *um_rcv_source_find(struct um_rcv_topic *topic, const lbm_transport_source_info_t *info);
-void um_rcv_source_end(struct um_rcv_source *source);   /* EOS to the receivers, then gone */
+void um_rcv_source_end(struct um_rcv_source *source); /* EOS to the receivers, then gone */
 /* Topic resolution says that it is gone: ended when nothing of it arrives any more. */
 void um_rcv_source_withdrawn(struct um_rcv_source *source);
 void um_rcv_source_leave(struct um_rcv_source *source); /* no EOS */

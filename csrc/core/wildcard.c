@@ -8,6 +8,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "core/um_object_counts.h"
 #include "core/um_rcv_private.h"
 
 #define START_RETRY_NS UM_NS_PER_SEC
@@ -304,8 +305,12 @@ static int create_on_loop(void *arg)
 {
     struct create *create = arg;
     lbm_wildcard_rcv_t *w = create->w;
+    if (um_collector_attach(w->proc, w->clientd, w->ctx, &w->collector) != 0) {
+        return -1;
+    }
     um_list_push_back(&w->ctx->wildcard_receivers, &w->ctx_node);
     atomic_fetch_add(&w->ctx->live_objects, 1);
+    um_object_count(UM_OBJECT_RECEIVER, 1);
     um_timer_arm(um_loop_wheel(w->ctx->loop), &w->start_timer, 0);
     *create->wrcvp = w;
     return 0;
@@ -324,6 +329,9 @@ int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const cha
                         wrcvp == NULL  ? "wrcvp"
                         : proc == NULL ? "proc"
                                        : "pattern");
+    }
+    if (um_collector_check_receiver(proc, clientd, evq, api) != 0) {
+        return -1;
     }
     if (!ctx->opts.resolver_cache) {
         return um_error(UM_EINVAL, "CoreApi-20205-13", "%s: resolver_cache 0: must be 1 for wildcard receivers", api);
@@ -356,6 +364,8 @@ static int delete_on_loop(void *arg)
     while ((node = um_list_first(&w->matches)) != NULL) {
         remove_match(UM_CONTAINER_OF(node, lbm_rcv_t, wildcard_node));
     }
+    um_collector_detach(w->collector);
+    um_object_count(UM_OBJECT_RECEIVER, -1);
     um_list_remove(&w->ctx_node);
     w->magic = 0;
     return 0;

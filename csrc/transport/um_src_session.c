@@ -17,6 +17,7 @@
 #define UM_COALESCE_NS 20000u      /* a full batch joins the next one when the last went out less than this ago */
 #define UM_COALESCE_MIN_LENGTH 64u /* implicit_batching_minimum_length below this asks for no batching at all */
 #define UM_DRAIN_NS UM_NS_PER_MS
+#define UM_RUN_ROUND 1024u /* messages of a run that enter the batch under one lock */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -587,19 +588,15 @@ static __attribute__((noinline)) int send_plain_slow(struct um_src_stream *strea
     return rc;
 }
 
-int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited)
+/* Lock; the message is short enough to go in one piece. False: it does not fit the fast path now. */
+static inline bool append_plain(struct um_src_session *session, struct um_src_stream *stream, const void *data,
+                                size_t len, bool flush)
 {
-    struct um_src_session *session = stream->session;
-    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || len > session->plain_max)) {
-        return send_plain_slow(stream, data, len, flags, waited);
-    }
-    um_src_session_lock(session);
     struct um_datagram *batch = session->batch;
     size_t total = UM_LBMC_DATA_HDR_LEN + len;
     if (unlikely(stream->special != 0 || session->blocked || batch == NULL ||
                  batch->len + total > session->datagram_max)) {
-        um_src_session_unlock(session);
-        return send_plain_slow(stream, data, len, flags, waited);
+        return false;
     }
     uint8_t *out = batch->data + batch->len;
     bool was_empty = batch->len == 0;
@@ -615,16 +612,111 @@ int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, siz
     session->batch_user_bytes += len;
     stream->messages_sent++;
     stream->bytes_sent += len;
-    if (flags & LBM_MSG_FLUSH) {
+    if (flush) {
         um_src_session_flush(session);
     } else if (session->batch_user_bytes >= session->flush_at) {
         batch_full(session);
     } else if (unlikely(was_empty)) {
         batch_added(session, 0, true, false);
     }
+    return true;
+}
+
+int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited)
+{
+    struct um_src_session *session = stream->session;
+    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || len > session->plain_max)) {
+        return send_plain_slow(stream, data, len, flags, waited);
+    }
+    um_src_session_lock(session);
+    bool done = append_plain(session, stream, data, len, flags & LBM_MSG_FLUSH);
     um_src_session_unlock(session);
+    if (unlikely(!done)) {
+        return send_plain_slow(stream, data, len, flags, waited);
+    }
     *waited = false;
     return 0;
+}
+
+/* Deleting the source waits for the run, whose next message then fails. */
+static void run_begins(struct um_src_session *session, struct um_src_stream *stream)
+{
+    um_src_session_lock(session);
+    stream->waiters++;
+    um_src_session_unlock(session);
+}
+
+static void run_ends(struct um_src_session *session, struct um_src_stream *stream)
+{
+    um_src_session_lock(session);
+    stream->waiters--;
+    if (stream->special & UM_STREAM_CLOSING) {
+        um_condition_signal_all(&session->changed);
+    }
+    um_src_session_unlock(session);
+}
+
+static inline const uint8_t *run_data(const struct um_send_run *run, size_t i)
+{
+    return run->base + (run->offsets != NULL ? run->offsets[i] : i * run->stride);
+}
+
+static inline size_t run_length(const struct um_send_run *run, size_t i)
+{
+    return run->lengths != NULL ? run->lengths[i] : run->length;
+}
+
+/* What can go by the fast path, under one lock; between two rounds other threads and the loop have their turn. */
+static void run_fast(struct um_src_session *session, struct um_src_stream *stream, struct um_send_run *run)
+{
+    size_t end = run->count - run->sent > UM_RUN_ROUND ? run->sent + UM_RUN_ROUND : run->count;
+    um_src_session_lock(session);
+    while (run->sent < end) {
+        size_t len = run_length(run, run->sent);
+        bool flush = (run->flags & LBM_MSG_FLUSH) && run->sent + 1 == run->count;
+        if (len > session->plain_max || !append_plain(session, stream, run_data(run, run->sent), len, flush)) {
+            break;
+        }
+        run->sent++;
+    }
+    um_src_session_unlock(session);
+}
+
+/* The next one by the path that can wait, fragment, hold or fail. */
+static int run_slow(struct um_src_stream *stream, struct um_send_run *run)
+{
+    int flags = run->flags;
+    bool waited;
+    flags &= run->sent == 0 ? ~0 : ~LBM_MSG_START_BATCH;
+    flags &= run->sent + 1 == run->count ? ~0 : ~(LBM_MSG_END_BATCH | LBM_MSG_FLUSH);
+    int rc = send_plain_slow(stream, run_data(run, run->sent), run_length(run, run->sent), flags, &waited);
+    run->waited |= waited;
+    run->sent += rc == 0;
+    return rc;
+}
+
+int um_src_stream_send_run(struct um_src_stream *stream, struct um_send_run *run)
+{
+    struct um_src_session *session = stream->session;
+    bool marked = run->flags & LBM_MSG_COMPLETE_BATCH;
+    int rc = 0;
+    run->sent = 0;
+    run->waited = false;
+    if (session == NULL) {
+        return closing_error();
+    }
+    run_begins(session, stream);
+    while (run->sent < run->count && rc == 0) {
+        size_t before = run->sent;
+        if (!marked) {
+            run_fast(session, stream, run);
+        }
+        if (run->sent - before < UM_RUN_ROUND && run->sent < run->count) {
+            rc = run_slow(stream, run);
+        }
+    }
+    run_ends(session, stream);
+    return rc;
 }
 
 void um_src_stream_flush(struct um_src_stream *stream)

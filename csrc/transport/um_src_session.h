@@ -62,7 +62,7 @@ struct um_src_stream {
     uint64_t tsni_interval_ns, tsni_active_ns; /* 0 = off / never stop */
     bool wakeup_wanted;                        /* a non-blocking send was refused; session lock */
     bool tsni_resume;                          /* timer to be armed by the loop; session lock */
-    int waiters;                               /* threads waiting in a send; session lock */
+    int waiters;                               /* threads waiting in a send or inside a run; session lock */
     struct um_list explicit_batch;             /* held records; session lock */
     struct um_list node;                       /* session->streams; changed by the loop under the session lock */
     bool announce_pending;                     /* [loop] CONNECT of the clients already there is still to come */
@@ -89,6 +89,19 @@ struct um_send {
 int um_src_stream_send(struct um_src_stream *stream, struct um_send *send);
 /* The same for a message without extension headers, and the fast path: one lock, one copy, no clock, no allocation. */
 int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited);
+/* Many messages without extension headers, from one buffer. */
+struct um_send_run {
+    const uint8_t *base;
+    const uint64_t *offsets; /* NULL: message i begins at base + i * stride */
+    const uint32_t *lengths; /* NULL: each has `length` bytes */
+    size_t stride, length;
+    size_t count;
+    int flags;   /* as for one message; the batch marks and the flush go to the ends */
+    size_t sent; /* out: accepted */
+    bool waited; /* out */
+};
+/* As um_src_stream_send_plain() for one after the other, up to the first that fails; one lock for many. */
+int um_src_stream_send_run(struct um_src_stream *stream, struct um_send_run *run);
 /* What is held by an explicit batch, then the session's batch. Never waits. */
 void um_src_stream_flush(struct um_src_stream *stream);
 
