@@ -32,6 +32,7 @@ EXEMPT = {
     "core/source.c:event_discard": EVENT,
     "core/timer.c:um_user_timer_event_discard": EVENT,
     "core/receiver.c:discard_event": EVENT,
+    "core/event_queue.c:um_event_owner_purge": EVENT,
     "core/fd.c:um_watched_drop_if_empty": "frees an object",
     "core/receiver.c:um_rcv_topic_discard": "frees an object",
     "core/receiver.c:lookup_with_options": CONFLICT,
@@ -45,6 +46,8 @@ EXEMPT = {
     "resolver/um_tr_inbox.c:um_tr_send_to": "the result is counted by the engine",
     "resolver/um_tr_receiver_side.c:ignorable": "sources of transports this context cannot join, or of another host",
     "resolver/um_tr_receiver_side.c:read_options": "the record is used, only one option is not; logged",
+    "transport/tcp/um_tcp_client.c:um_tcp_client_discard": "what is still queued is counted when the queue is freed",
+    "transport/tcp/um_tcp_queue.c:drop_oldest": HELPER,
     "transport/tcp/um_tcp_queue.c:um_tcp_report_drops": REPORT,
     "transport/tcp/um_tcp_sources.c:take_options": CONFLICT,
     "transport/tcp/um_tcp_sources.c:warn_if_other": CONFLICT,
@@ -103,8 +106,14 @@ def increments(counter: str) -> re.Pattern[str]:
 
 def test_s1_every_counter_of_the_table_is_counted() -> None:
     everything = "\n".join(sources().values())
-    missing = [row.counter for row in table() if not increments(row.counter).search(everything)]
-    assert not missing, f"no longer counted: {missing}"
+    bodies = [item for text in sources().values() for item in functions(text).items()]
+    silent = []
+    for row in table():
+        pattern = increments(row.counter)
+        counting = [name for name, body in bodies if pattern.search(body)]
+        if not any(len(re.findall(rf"\b{name}\b", everything)) > 1 for name in counting):  # and somebody calls it
+            silent.append(row.counter)
+    assert not silent, f"no longer counted: {silent}"
 
 
 def test_s1_every_discard_counter_is_in_the_table() -> None:
@@ -146,9 +155,8 @@ def test_s1_what_speaks_of_dropping_counts_it() -> None:
     counted = [increments(row.counter) for row in table()] + [re.compile(r"discards\[why\]\+\+")]
     bodies = {f"{path}:{name}": body for path, text in sources().items() for name, body in functions(text).items()}
     counting = {place.split(":")[1] for place, body in bodies.items() if any(c.search(body) for c in counted)}
-    for _ in range(2):  # callers of functions that count, and their callers
-        calls = re.compile(r"\b(" + "|".join(sorted(counting)) + r")\(")
-        counting |= {place.split(":")[1] for place, body in bodies.items() if calls.search(inside(body))}
+    calls = re.compile(r"\b(" + "|".join(sorted(counting)) + r")\(")
+    counting |= {place.split(":")[1] for place, body in bodies.items() if calls.search(inside(body))}
     silent = []
     for place, body in bodies.items():
         name = place.split(":")[1]
