@@ -1,6 +1,7 @@
 /* Rates of collectors and of sending many, 64-byte messages by default:
  *   gather  hands one message after the other to a collector on the context
- *           thread while another thread takes batches: the collector alone;
+ *           thread while another thread takes batches and is busy for a moment
+ *           with each of them, as programs are: the collector alone;
  *   tcp     um_src_send_array over TCP on loopback to a receiver with a
  *           collector, taken in batches: everything between the two calls;
  *   send    um_src_send_array to a source without receivers, and lbm_src_send
@@ -90,8 +91,9 @@ static void report(const char *what, size_t messages, double seconds, size_t bat
            messages, (double)messages / seconds, batches);
 }
 
-/* Takes until `messages` have come; returns the number of batches. Sums lengths, so that records are looked at. */
-static size_t take_all(um_collector_t *collector, size_t messages)
+/* Takes until `messages` have come, busy_us between two; returns the number of batches. Sums lengths, so that records
+ * are looked at. */
+static size_t take_all(um_collector_t *collector, size_t messages, long busy_us)
 {
     size_t taken = 0, batches = 0, bytes = 0;
     while (taken < messages) {
@@ -108,6 +110,9 @@ static size_t take_all(um_collector_t *collector, size_t messages)
         }
         um_batch_release(batch);
         batches++;
+        if (busy_us > 0) {
+            nanosleep(&(struct timespec){0, busy_us * 1000}, NULL);
+        }
     }
     if (bytes != messages * size) {
         fprintf(stderr, "%zu bytes instead of %zu\n", bytes, messages * size);
@@ -149,7 +154,7 @@ static void gather(void)
     void *data = calloc(1, size);
     double start = now();
     check(lbm_src_send(src, data, size, LBM_MSG_FLUSH), "lbm_src_send");
-    size_t batches = take_all(fed, count);
+    size_t batches = take_all(fed, count, 50);
     report("gather", count, now() - start, batches);
     free(data);
     check(lbm_rcv_delete(rcv), "lbm_rcv_delete");
@@ -213,7 +218,7 @@ static void tcp(void)
     double start = now();
     pthread_create(&thread, NULL, sender, src);
     pin(1);
-    size_t batches = take_all(collector, count);
+    size_t batches = take_all(collector, count, 0);
     report("tcp", count, now() - start, batches);
     pthread_join(thread, NULL);
     check(lbm_rcv_delete(rcv), "lbm_rcv_delete");
