@@ -32,6 +32,8 @@ EXEMPT = {
     "core/source.c:event_discard": EVENT,
     "core/timer.c:um_user_timer_event_discard": EVENT,
     "core/receiver.c:discard_event": EVENT,
+    "core/collector.c:log_dropped": HELPER,
+    "core/collector.c:wait_for_records": "gives up a lock",
     "core/event_queue.c:um_event_owner_purge": EVENT,
     "core/fd.c:um_watched_drop_if_empty": "frees an object",
     "core/receiver.c:um_rcv_topic_discard": "frees an object",
