@@ -388,6 +388,15 @@ void um_collector_append(um_collector_t *c, lbm_rcv_t *rcv, const lbm_msg_t *msg
 
 /* ---- taking ---- */
 
+/* Lock. Nothing waits any more: the descriptor is not readable until it does again. */
+static void clear_descriptor(um_collector_t *c)
+{
+    if (c->queued_records == 0 && c->signaled) {
+        uint64_t writes;
+        c->signaled = read(c->fd, &writes, sizeof writes) < 0 && errno != EAGAIN;
+    }
+}
+
 /* Lock. The taker's chunk is used up: it gets what has been gathered meanwhile. */
 static void swap_chunks(um_collector_t *c)
 {
@@ -418,10 +427,6 @@ static um_batch_t *make_batch(um_collector_t *c, size_t max_messages)
     c->stats.taken += count;
     if (atomic_load_explicit(&c->full, memory_order_relaxed) && c->queued_bytes <= c->max_bytes / 2) {
         tell_room(c);
-    }
-    if (c->queued_records == 0 && c->signaled) {
-        uint64_t count_of_writes;
-        c->signaled = read(c->fd, &count_of_writes, sizeof count_of_writes) < 0 && errno != EAGAIN;
     }
     return batch;
 }
@@ -480,6 +485,7 @@ int um_collector_take_batch(um_collector_t *c, size_t max_messages, int timeout_
         *out = make_batch(c, max_messages);
         rc = *out != NULL ? 1 : um_error_nomem("um_collector_take: batch", sizeof **out);
     }
+    clear_descriptor(c);
     c->taking = false;
     if (c->deleting) {
         um_condition_signal_all(&c->changed);

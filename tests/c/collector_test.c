@@ -328,6 +328,80 @@ TEST(bad_uses_are_refused)
     feeder_delete(&feeder);
 }
 
+/* ---- without memory ---- */
+
+static atomic_long fail_in = -1;
+
+static bool fail_hook(size_t size)
+{
+    return atomic_load(&fail_in) >= 0 && atomic_fetch_sub(&fail_in, 1) == 0;
+}
+
+static int feed_growing(void *arg)
+{
+    struct feeding *feeding = arg;
+    static char data[3000];
+    feeding->msg->pub.data = data;
+    feeding->msg->pub.len = sizeof data;
+    for (uint32_t i = 0; i < 200; i++) {
+        feeding->msg->pub.sequence_number = i;
+        snprintf(feeding->msg->pub.topic_name, sizeof feeding->msg->pub.topic_name, "T%u", i % 40);
+        um_collector_rcv_cb(feeding->feeder->rcv, &feeding->msg->pub, feeding->feeder->collector);
+    }
+    return 0;
+}
+
+/* One life of a collector: 200 messages of 40 topics in three batches. Returns how many payload messages came out. */
+static long life_of_a_collector(struct feeder *feeder, struct feeding *feeding, um_collector_stats_t *stats)
+{
+    if (um_collector_create(&feeder->collector, 0) != 0) {
+        return -1;
+    }
+    MUST(um_loop_call(feeder->ctx->loop, feed_growing, feeding));
+    long data = 0;
+    for (int i = 0, rc = 0; i < 8; i++) {
+        um_batch_t *batch;
+        rc = um_collector_take(feeder->collector, i < 2 ? 60 : 0, 0, &batch);
+        for (size_t k = 0; rc == 1 && k < batch->count; k++) {
+            data += batch->records[k].type == LBM_MSG_DATA;
+        }
+        um_batch_release(rc == 1 ? batch : NULL);
+    }
+    MUST(um_collector_stats(feeder->collector, stats));
+    MUST(um_collector_delete(feeder->collector));
+    return data;
+}
+
+TEST(every_failed_allocation_is_survived_and_every_message_accounted_for)
+{
+    TEST_NEEDS_NET();
+    struct feeder feeder = feeder_new(0);
+    MUST(um_collector_delete(feeder.collector));
+    struct um_msg *msg = um_msg_create("S", "T");
+    struct feeding feeding = {&feeder, msg};
+    long n = 0;
+    for (bool reached = true; reached && n < 10000; n++) {
+        um_collector_stats_t stats = {0};
+        atomic_store(&fail_in, n);
+        um_mem_set_fail_hook(fail_hook);
+        long data = life_of_a_collector(&feeder, &feeding, &stats);
+        reached = atomic_load(&fail_in) < 0;
+        um_mem_set_fail_hook(NULL);
+        if (data >= 0) {
+            CHECK_EQ(data, stats.messages);
+            CHECK_EQ(stats.messages + stats.dropped, 200);
+            CHECK_EQ(stats.queued_messages, 0);
+        }
+    }
+    CHECK(n > 60);
+    um_object_counts_t counts;
+    MUST(um_object_counts(&counts));
+    CHECK_EQ(counts.collectors + counts.batches, 0);
+    um_msg_release(msg);
+    feeder.collector = NULL;
+    feeder_delete(&feeder);
+}
+
 /* ---- over TCP ---- */
 
 struct pair {
