@@ -1,0 +1,481 @@
+/* Loss detection and NAK generation. See um_lbtr_reception.h. */
+#include "transport/lbtr/um_lbtr_reception.h"
+
+#include <string.h>
+
+#include "base/um_sqn.h"
+
+#define FAR_STREAM 16u                   /* datagrams in a row that make a distant stream the real one */
+#define NAK_BUDGET 32u                   /* packets per round ... */
+#define NAK_ROUND_NS (10 * UM_NS_PER_MS) /* ... and from one round to the next */
+#define CROWDED 1024u                    /* with more ranges than this, rounds keep a distance */
+#define CROWDED_SCAN_NS (5 * UM_NS_PER_MS)
+
+void um_lbtr_counters_reset(struct um_lbtr_receiver_counters *counters)
+{
+    memset(counters, 0, sizeof *counters);
+    counters->stm_min = counters->tx_min = UINT64_MAX;
+}
+
+void um_lbtr_counters_drop(struct um_lbtr_receiver_counters *counters, enum um_lbtr_rc rc)
+{
+    uint64_t *const which[] = {[UM_LBTR_SIZE] = &counters->dropped_size,
+                               [UM_LBTR_TYPE] = &counters->dropped_type,
+                               [UM_LBTR_VERSION] = &counters->dropped_version,
+                               [UM_LBTR_HEADER] = &counters->dropped_hdr,
+                               [UM_LBTR_OTHER] = &counters->dropped_other};
+    ++*which[rc];
+}
+
+void um_lbtr_reception_init(struct um_lbtr_reception *rx, const struct um_lbtr_nak_config *config,
+                            const struct um_lbtr_reception_ops *ops, void *user, struct um_rng *rng,
+                            uint32_t nak_list_max)
+{
+    memset(rx, 0, sizeof *rx);
+    rx->config = *config;
+    if (rx->config.lead_max == 0) {
+        rx->config.lead_max = UM_LBTR_LEAD_MAX;
+    }
+    rx->ops = ops;
+    rx->user = user;
+    rx->rng = rng;
+    rx->nak_list_max = nak_list_max < UM_LBTR_NAK_LIST_MAX ? nak_list_max : UM_LBTR_NAK_LIST_MAX;
+    rx->due_ns = UM_NEVER;
+    um_lbtr_gaps_init(&rx->gaps);
+    um_lbtr_counters_reset(&rx->counters);
+}
+
+void um_lbtr_reception_free(struct um_lbtr_reception *rx)
+{
+    um_lbtr_gaps_free(&rx->gaps);
+}
+
+void um_lbtr_reception_start(struct um_lbtr_reception *rx, uint32_t expected)
+{
+    rx->expected = rx->claim_end = expected;
+    rx->synced = true;
+}
+
+/* ---- timing ---- */
+
+static void due(struct um_lbtr_reception *rx, uint64_t at_ns)
+{
+    if (at_ns < rx->due_ns) {
+        rx->due_ns = at_ns;
+    }
+}
+
+/* Wait for one randomised interval: between a half and one and a half of it. */
+static void wait_for(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint64_t now_ns, uint64_t interval_ns)
+{
+    gap->earliest_ns = now_ns + interval_ns / 2;
+    gap->next_ns = interval_ns == 0 ? now_ns : now_ns + um_rng_range(rx->rng, interval_ns / 2, interval_ns * 3 / 2);
+    due(rx, gap->next_ns);
+}
+
+static bool naks_flow(const struct um_lbtr_reception *rx)
+{
+    return rx->config.send_naks && !rx->cutoff;
+}
+
+/* ---- giving up ---- */
+
+static void report(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t first, uint32_t end, enum um_lbtr_loss why)
+{
+    uint32_t count = end - first;
+    if (why == UM_LBTR_LOSS_WINDOW) {
+        rx->counters.unrecovered_txw += count;
+    } else {
+        rx->counters.unrecovered_tmo += count;
+    }
+    rx->ops->lost(rx->user, now_ns, first, count, why);
+}
+
+static void give_up(struct um_lbtr_reception *rx, uint64_t now_ns, size_t index, enum um_lbtr_loss why)
+{
+    struct um_lbtr_gap gap = *um_lbtr_gaps_at(&rx->gaps, index);
+    um_lbtr_gaps_remove(&rx->gaps, index);
+    report(rx, now_ns, gap.first, gap.end, why);
+}
+
+/* Everything missing before `end`. */
+static void give_up_before(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t end, enum um_lbtr_loss why)
+{
+    while (rx->gaps.count > 0) {
+        struct um_lbtr_gap *oldest = um_lbtr_gaps_at(&rx->gaps, 0);
+        if (!um_sqn_older(oldest->first, end)) {
+            return;
+        }
+        if (um_sqn_newer(oldest->end, end)) {
+            uint32_t first = oldest->first;
+            oldest->first = end;
+            report(rx, now_ns, first, end, why);
+            return;
+        }
+        give_up(rx, now_ns, 0, why);
+    }
+}
+
+/* ---- finding out ---- */
+
+/* [first, end) is missing. Without room for one more range the oldest is given up; without memory this one. */
+static void add_gap(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t first, uint32_t end)
+{
+    struct um_lbtr_gap gap = {.first = first, .end = end, .detected_ns = now_ns};
+    rx->counters.lost += end - first;
+    wait_for(rx, &gap, now_ns, rx->config.initial_ns);
+    due(rx, now_ns + rx->config.generation_ns);
+    if (rx->gaps.count >= UM_LBTR_GAPS_MAX) {
+        give_up(rx, now_ns, 0, UM_LBTR_LOSS_TIME);
+    }
+    if (!um_lbtr_gaps_insert(&rx->gaps, um_lbtr_gaps_find(&rx->gaps, first), &gap)) {
+        report(rx, now_ns, first, end, UM_LBTR_LOSS_TIME);
+    }
+}
+
+/* The trail in a datagram is the source's own word: what is older is gone, what is not is still there. */
+static void believe_trail(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t trail)
+{
+    give_up_before(rx, now_ns, trail, UM_LBTR_LOSS_WINDOW);
+    if (!rx->any_doomed) {
+        return;
+    }
+    rx->any_doomed = false;
+    for (size_t i = 0; i < rx->gaps.count; i++) {
+        struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
+        if (gap->doom_ns != 0) {
+            gap->doom_ns = 0;
+            wait_for(rx, gap, now_ns, rx->config.initial_ns);
+        }
+    }
+}
+
+/* The trail in a session message or NCF is hearsay: what is older is asked for no more, and given up if no datagram
+ * contradicts for a suppress interval. */
+static void hear_trail(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t trail)
+{
+    if (um_sqn_newer(trail, rx->claim_end)) {
+        return;
+    }
+    for (size_t i = 0; i < rx->gaps.count; i++) {
+        struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
+        if (!um_sqn_older(gap->first, trail) ||
+            (um_sqn_newer(gap->end, trail) && !um_lbtr_gaps_split(&rx->gaps, i, trail))) {
+            return;
+        }
+        gap = um_lbtr_gaps_at(&rx->gaps, i);
+        if (gap->doom_ns == 0) {
+            gap->doom_ns = now_ns + rx->config.suppress_ns;
+            rx->any_doomed = true;
+            due(rx, gap->doom_ns);
+        }
+    }
+}
+
+static void note_recovery(struct um_lbtr_receiver_counters *c, uint64_t ms, uint64_t naks)
+{
+    bool first = c->stm_min == UINT64_MAX;
+    c->stm_min = ms < c->stm_min ? ms : c->stm_min;
+    c->stm_max = ms > c->stm_max ? ms : c->stm_max;
+    c->tx_min = naks < c->tx_min ? naks : c->tx_min;
+    c->tx_max = naks > c->tx_max ? naks : c->tx_max;
+    if (first) {
+        c->stm_mean256 = ms * 256;
+        c->tx_mean256 = naks * 256;
+    } else {
+        c->stm_mean256 = (uint64_t)((int64_t)c->stm_mean256 + ((int64_t)(ms * 256) - (int64_t)c->stm_mean256) / 8);
+        c->tx_mean256 = (uint64_t)((int64_t)c->tx_mean256 + ((int64_t)(naks * 256) - (int64_t)c->tx_mean256) / 8);
+    }
+}
+
+/* A datagram older than the newest: does it fill a gap? */
+static enum um_lbtr_arrival fill(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn, bool retransmission)
+{
+    size_t index = um_lbtr_gaps_find(&rx->gaps, sqn);
+    struct um_lbtr_gap *gap = index < rx->gaps.count ? um_lbtr_gaps_at(&rx->gaps, index) : NULL;
+    if (gap == NULL || um_sqn_older(sqn, gap->first)) {
+        return UM_LBTR_DUPLICATE;
+    }
+    if (retransmission) {
+        uint64_t took_ns = now_ns > gap->detected_ns ? now_ns - gap->detected_ns : 0;
+        note_recovery(&rx->counters, took_ns / UM_NS_PER_MS, gap->naks);
+    } else {
+        rx->counters.out_of_order++;
+    }
+    if (sqn == gap->first) {
+        gap->first++;
+    } else if (sqn + 1 == gap->end) {
+        gap->end--;
+    } else if (um_lbtr_gaps_split(&rx->gaps, index, sqn)) {
+        um_lbtr_gaps_at(&rx->gaps, index + 1)->first++;
+    } else { /* no room for one more range: the older part is given up */
+        uint32_t first = gap->first;
+        gap->first = sqn + 1;
+        report(rx, now_ns, first, sqn, UM_LBTR_LOSS_TIME);
+    }
+    gap = um_lbtr_gaps_at(&rx->gaps, index);
+    if (gap->first == gap->end) {
+        um_lbtr_gaps_remove(&rx->gaps, index);
+    }
+    return UM_LBTR_ACCEPTED;
+}
+
+/* A datagram at or beyond the expected one. Numbers between that no session message had told of become missing. */
+static enum um_lbtr_arrival advance(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn, bool retransmission)
+{
+    uint32_t from = rx->expected;
+    rx->expected = sqn + 1;
+    if (rx->claim_end == from) {
+        rx->claim_end = rx->expected;
+        if (sqn != from) {
+            add_gap(rx, now_ns, from, sqn);
+        }
+        return UM_LBTR_ACCEPTED;
+    }
+    size_t index = um_lbtr_gaps_find(&rx->gaps, from);
+    uint32_t told = index < rx->gaps.count ? um_lbtr_gaps_at(&rx->gaps, index)->first : rx->claim_end;
+    if (um_sqn_older(told, from)) {
+        told = from;
+    }
+    if (um_sqn_newer(rx->expected, rx->claim_end)) {
+        if (um_sqn_newer(sqn, rx->claim_end)) {
+            add_gap(rx, now_ns, rx->claim_end, sqn);
+        }
+        rx->claim_end = rx->expected;
+    }
+    if (um_sqn_newer(told, sqn)) {
+        told = sqn;
+    }
+    if (um_sqn_newer(told, from)) { /* told of, given up, and now there is proof that it was sent */
+        add_gap(rx, now_ns, from, told);
+    }
+    fill(rx, now_ns, sqn, retransmission);
+    return UM_LBTR_ACCEPTED;
+}
+
+/* A number too far ahead is believed when a whole run of datagrams confirms it, and none came nearby meanwhile:
+ * everything up to there is lost. */
+static enum um_lbtr_arrival far_ahead(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn, bool retransmission)
+{
+    if (retransmission || rx->far_count == 0 || sqn != rx->far_next) {
+        rx->far_count = retransmission ? 0 : 1;
+        rx->far_next = sqn + 1;
+        return UM_LBTR_INSANE;
+    }
+    rx->far_next++;
+    if (++rx->far_count < FAR_STREAM) {
+        return UM_LBTR_INSANE;
+    }
+    uint32_t first = rx->expected;
+    give_up_before(rx, now_ns, rx->claim_end, UM_LBTR_LOSS_TIME);
+    rx->counters.lost += sqn - first;
+    report(rx, now_ns, first, sqn, UM_LBTR_LOSS_TIME);
+    rx->expected = rx->claim_end = sqn + 1;
+    rx->far_count = 0;
+    return UM_LBTR_ACCEPTED;
+}
+
+enum um_lbtr_arrival um_lbtr_reception_unexpected(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn,
+                                                  uint32_t trail, bool retransmission)
+{
+    int32_t ahead = um_sqn_diff(sqn, rx->expected);
+    enum um_lbtr_arrival arrival;
+    if (um_sqn_diff(trail, sqn) > 1) {
+        return UM_LBTR_INSANE;
+    }
+    if (ahead > (int32_t)rx->config.lead_max) {
+        return far_ahead(rx, now_ns, sqn, retransmission);
+    }
+    rx->far_count = 0;
+    arrival = ahead < 0 ? fill(rx, now_ns, sqn, retransmission) : advance(rx, now_ns, sqn, retransmission);
+    if (rx->gaps.count > 0 && arrival == UM_LBTR_ACCEPTED) {
+        believe_trail(rx, now_ns, trail);
+    }
+    return arrival;
+}
+
+bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t lead, uint32_t trail)
+{
+    uint32_t end = lead + 1;
+    if (um_sqn_newer(trail, end) || um_sqn_diff(end, rx->expected) > (int32_t)rx->config.lead_max) {
+        return false;
+    }
+    if (um_sqn_newer(end, rx->claim_end)) {
+        uint32_t from = rx->claim_end;
+        rx->claim_end = end;
+        add_gap(rx, now_ns, from, end);
+    }
+    hear_trail(rx, now_ns, trail);
+    return true;
+}
+
+/* ---- NAK confirmations ---- */
+
+static void suppress(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint64_t now_ns)
+{
+    if (!gap->suppressed) {
+        uint64_t base = gap->next_ns > now_ns ? gap->next_ns : now_ns;
+        gap->next_ns = base + rx->config.suppress_ns;
+        gap->earliest_ns = (gap->earliest_ns > now_ns ? gap->earliest_ns : now_ns) + rx->config.suppress_ns;
+        gap->suppressed = true;
+        due(rx, gap->next_ns);
+    }
+}
+
+/* The source spoke of [first, end). */
+static void suppress_run(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t first, uint32_t end)
+{
+    for (size_t i = um_lbtr_gaps_find(&rx->gaps, first); i < rx->gaps.count; i++) {
+        struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
+        if (!um_sqn_older(gap->first, end)) {
+            return;
+        }
+        if (um_sqn_older(gap->first, first) && um_lbtr_gaps_split(&rx->gaps, i, first)) {
+            gap = um_lbtr_gaps_at(&rx->gaps, ++i);
+        }
+        if (um_sqn_newer(gap->end, end) && um_lbtr_gaps_split(&rx->gaps, i, end)) {
+            gap = um_lbtr_gaps_at(&rx->gaps, i);
+        }
+        suppress(rx, gap, now_ns);
+    }
+}
+
+void um_lbtr_reception_ncf(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t trail, uint8_t reason,
+                           const struct um_lbtr_list *list)
+{
+    if (reason >= UM_LBTR_REASONS) {
+        rx->counters.ncfs_unknown += list->count;
+    } else {
+        rx->counters.ncfs[reason] += list->count;
+    }
+    if (!rx->synced || rx->gaps.count == 0) {
+        return;
+    }
+    for (size_t i = 0; i < list->count;) {
+        uint32_t first = um_lbtr_list_at(list, i), end = first + 1;
+        for (i++; i < list->count && um_lbtr_list_at(list, i) == end; i++) {
+            end++;
+        }
+        suppress_run(rx, now_ns, first, end);
+    }
+    hear_trail(rx, now_ns, trail);
+}
+
+/* ---- NAKs ---- */
+
+struct nak_round {
+    struct um_lbtr_reception *rx;
+    uint64_t now_ns;
+    unsigned packets;
+    size_t count;
+    uint32_t sqns[UM_LBTR_NAK_LIST_MAX];
+};
+
+static void send_nak(struct nak_round *round)
+{
+    if (round->count > 0) {
+        round->rx->counters.nak_pckts_sent++;
+        round->rx->counters.naks_sent += round->count;
+        round->rx->ops->nak(round->rx->user, round->sqns, round->count);
+        round->count = 0;
+        round->packets++;
+    }
+}
+
+/* Ask for a range, as far as this round may; what is left stays due. */
+static void ask_for(struct nak_round *round, size_t index)
+{
+    struct um_lbtr_reception *rx = round->rx;
+    uint32_t budget = (NAK_BUDGET - round->packets) * rx->nak_list_max - (uint32_t)round->count;
+    struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, index);
+    if (gap->end - gap->first > budget && !um_lbtr_gaps_split(&rx->gaps, index, gap->first + budget)) {
+        return;
+    }
+    gap = um_lbtr_gaps_at(&rx->gaps, index);
+    for (uint32_t sqn = gap->first; sqn != gap->end; sqn++) {
+        round->sqns[round->count++] = sqn;
+        if (round->count == rx->nak_list_max) {
+            send_nak(round);
+        }
+    }
+    gap->naks++;
+    gap->suppressed = false;
+    wait_for(rx, gap, round->now_ns, rx->config.backoff_ns);
+}
+
+/* One NAK is due: every gap that has waited the shortest time it may goes along. */
+static void send_naks(struct um_lbtr_reception *rx, uint64_t now_ns)
+{
+    struct nak_round round = {.rx = rx, .now_ns = now_ns};
+    for (size_t i = 0; i < rx->gaps.count && round.packets < NAK_BUDGET; i++) {
+        struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
+        if (gap->doom_ns == 0 && gap->earliest_ns <= now_ns) {
+            ask_for(&round, i);
+        }
+    }
+    send_nak(&round);
+}
+
+/* What time has done; true: a NAK is due. */
+static bool expire(struct um_lbtr_reception *rx, uint64_t now_ns)
+{
+    bool nak = false;
+    for (size_t i = 0; i < rx->gaps.count;) {
+        struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
+        if (gap->doom_ns != 0 && now_ns >= gap->doom_ns) {
+            give_up(rx, now_ns, i, UM_LBTR_LOSS_WINDOW);
+        } else if (now_ns >= gap->detected_ns + rx->config.generation_ns) {
+            give_up(rx, now_ns, i, UM_LBTR_LOSS_TIME);
+        } else {
+            nak = nak || (gap->doom_ns == 0 && now_ns >= gap->next_ns);
+            i++;
+        }
+    }
+    return nak;
+}
+
+static void schedule(struct um_lbtr_reception *rx, uint64_t now_ns)
+{
+    uint64_t next = UM_NEVER;
+    for (size_t i = 0; i < rx->gaps.count; i++) {
+        const struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
+        uint64_t at = gap->detected_ns + rx->config.generation_ns;
+        if (gap->doom_ns != 0) {
+            at = gap->doom_ns < at ? gap->doom_ns : at;
+        } else if (naks_flow(rx)) { /* still due after a round: the round was full */
+            uint64_t nak = gap->next_ns > now_ns ? gap->next_ns : now_ns + NAK_ROUND_NS;
+            at = nak < at ? nak : at;
+        }
+        next = at < next ? at : next;
+    }
+    if (rx->gaps.count > CROWDED && next < now_ns + CROWDED_SCAN_NS) {
+        next = now_ns + CROWDED_SCAN_NS;
+    }
+    rx->due_ns = next;
+}
+
+void um_lbtr_reception_on_timer(struct um_lbtr_reception *rx, uint64_t now_ns)
+{
+    if (now_ns < rx->due_ns) {
+        return;
+    }
+    if (rx->gaps.count > CROWDED && now_ns - rx->last_scan_ns < CROWDED_SCAN_NS) {
+        rx->due_ns = rx->last_scan_ns + CROWDED_SCAN_NS;
+        return;
+    }
+    rx->last_scan_ns = now_ns;
+    if (expire(rx, now_ns) && naks_flow(rx)) {
+        send_naks(rx, now_ns);
+    }
+    schedule(rx, now_ns);
+}
+
+void um_lbtr_reception_set_cutoff(struct um_lbtr_reception *rx, uint64_t now_ns, bool cutoff)
+{
+    if (rx->cutoff && !cutoff) {
+        for (size_t i = 0; i < rx->gaps.count; i++) {
+            wait_for(rx, um_lbtr_gaps_at(&rx->gaps, i), now_ns, rx->config.initial_ns);
+        }
+    }
+    rx->cutoff = cutoff;
+}

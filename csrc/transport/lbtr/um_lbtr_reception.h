@@ -1,0 +1,97 @@
+/* Receiving side of a number space: what is new, missing, repeated or given up, and
+ * when NAKs are due. Shared by LBT-RM and LBT-RU. Keeps no payload: datagrams are passed
+ * up as they come. Owned by a receiving engine; its thread. */
+#ifndef UM_TRANSPORT_LBTR_RECEPTION_H
+#define UM_TRANSPORT_LBTR_RECEPTION_H
+
+#include "base/um_random.h"
+#include "base/um_timer.h"
+#include "transport/lbtr/um_lbtr_gaps.h"
+#include "wire/um_lbtr.h"
+
+#define UM_LBTR_LEAD_MAX (1u << 20) /* default: how far ahead of the newest datagram a number may run */
+#define UM_LBTR_NAK_LIST_MAX 365u
+
+struct um_lbtr_nak_config {
+    uint64_t initial_ns, backoff_ns, suppress_ns, generation_ns;
+    bool send_naks;
+    uint32_t lead_max; /* 0: UM_LBTR_LEAD_MAX */
+};
+
+/* Counters of a received session; the public statistics are made of them. The first group and the three lbm_ ones count
+ * as the statistics say; the session layer above adds to the lbm_ ones. */
+struct um_lbtr_receiver_counters {
+    uint64_t msgs_rcved, bytes_rcved, nak_pckts_sent, naks_sent, lost;
+    uint64_t ncfs[UM_LBTR_REASONS], ncfs_unknown; /* per number, by reason */
+    uint64_t stm_min, stm_mean256, stm_max;       /* ms; the mean in 1/256 ms */
+    uint64_t tx_min, tx_mean256, tx_max;
+    uint64_t duplicate_data, unrecovered_txw, unrecovered_tmo, out_of_order;
+    uint64_t lbm_msgs_rcved, lbm_msgs_no_topic_rcved, lbm_reqs_rcved;
+    uint64_t dropped_size, dropped_type, dropped_version, dropped_hdr, dropped_sid, dropped_other;
+};
+
+enum um_lbtr_loss { UM_LBTR_LOSS_WINDOW /* left the source's window */, UM_LBTR_LOSS_TIME /* NAKs were in vain */ };
+
+/* How a session ends, seen by a receiver. */
+enum um_lbtr_end { UM_LBTR_END_SILENCE, UM_LBTR_END_NO_ANSWER, UM_LBTR_END_RESET };
+
+struct um_lbtr_reception_ops {
+    /* Send one NAK packet. */
+    void (*nak)(void *user, const uint32_t *sqns, size_t count);
+    /* Numbers [first, first + count) will not come any more. */
+    void (*lost)(void *user, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why);
+};
+
+struct um_lbtr_reception {
+    struct um_lbtr_nak_config config;
+    const struct um_lbtr_reception_ops *ops;
+    void *user;
+    struct um_rng *rng;    /* of the context */
+    uint32_t nak_list_max; /* numbers per packet */
+    bool synced;
+    uint32_t expected;  /* behind the newest datagram received */
+    uint32_t claim_end; /* behind the newest number a session message told; not before `expected` */
+    struct um_lbtr_gaps gaps;
+    bool any_doomed;
+    bool cutoff;        /* NAKs are switched off for the context */
+    uint32_t far_next;  /* a stream that runs too far ahead: its next number ... */
+    uint32_t far_count; /* ... and how many came in a row */
+    uint64_t due_ns;    /* when on_timer has something to do; UM_NEVER */
+    uint64_t last_scan_ns;
+    struct um_lbtr_receiver_counters counters;
+};
+
+/* What became of a datagram. */
+enum um_lbtr_arrival { UM_LBTR_ACCEPTED, UM_LBTR_DUPLICATE, UM_LBTR_INSANE };
+
+void um_lbtr_reception_init(struct um_lbtr_reception *rx, const struct um_lbtr_nak_config *config,
+                            const struct um_lbtr_reception_ops *ops, void *user, struct um_rng *rng,
+                            uint32_t nak_list_max);
+void um_lbtr_reception_free(struct um_lbtr_reception *rx);
+/* The next number expected; nothing earlier is ever asked for. */
+void um_lbtr_reception_start(struct um_lbtr_reception *rx, uint32_t expected);
+/* Everything but the expected datagram while nothing is missing: use um_lbtr_reception_data(). */
+enum um_lbtr_arrival um_lbtr_reception_unexpected(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn,
+                                                  uint32_t trail, bool retransmission);
+/* False: a number that makes no sense. */
+bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t lead, uint32_t trail);
+void um_lbtr_reception_ncf(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t trail, uint8_t reason,
+                           const struct um_lbtr_list *list);
+void um_lbtr_reception_set_cutoff(struct um_lbtr_reception *rx, uint64_t now_ns, bool cutoff);
+void um_lbtr_reception_on_timer(struct um_lbtr_reception *rx, uint64_t now_ns);
+void um_lbtr_counters_drop(struct um_lbtr_receiver_counters *counters, enum um_lbtr_rc rc);
+void um_lbtr_counters_reset(struct um_lbtr_receiver_counters *counters);
+
+static inline enum um_lbtr_arrival um_lbtr_reception_data(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn,
+                                                          uint32_t trail, bool retransmission)
+{
+    if (__builtin_expect(
+            sqn == rx->expected && rx->claim_end == sqn && rx->gaps.count == 0 && (int32_t)(trail - sqn) <= 1, 1)) {
+        rx->expected = rx->claim_end = sqn + 1;
+        rx->far_count = 0;
+        return UM_LBTR_ACCEPTED;
+    }
+    return um_lbtr_reception_unexpected(rx, now_ns, sqn, trail, retransmission);
+}
+
+#endif
