@@ -6,7 +6,7 @@
 #include "base/um_sqn.h"
 
 #define FAR_STREAM 16u                   /* datagrams in a row that make a distant stream the real one */
-#define NAK_BUDGET 32u                   /* packets per round ... */
+#define NAK_BUDGET 8u                    /* packets per round ... */
 #define NAK_ROUND_NS (10 * UM_NS_PER_MS) /* ... and from one round to the next */
 #define CROWDED 1024u                    /* with more ranges than this, rounds keep a distance */
 #define CROWDED_SCAN_NS (5 * UM_NS_PER_MS)
@@ -121,10 +121,11 @@ static void give_up_before(struct um_lbtr_reception *rx, uint64_t now_ns, uint32
 /* [first, end) is missing. Without room for one more range the oldest is given up; without memory this one. */
 static void add_gap(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t first, uint32_t end)
 {
-    struct um_lbtr_gap gap = {.first = first, .end = end, .detected_ns = now_ns};
+    struct um_lbtr_gap gap = {
+        .first = first, .end = end, .detected_ns = now_ns, .limit_ns = now_ns + rx->config.generation_ns};
     rx->counters.lost += end - first;
     wait_for(rx, &gap, now_ns, rx->config.initial_ns);
-    due(rx, now_ns + rx->config.generation_ns);
+    due(rx, gap.limit_ns);
     if (rx->gaps.count >= UM_LBTR_GAPS_MAX) {
         give_up(rx, now_ns, 0, UM_LBTR_LOSS_TIME);
     }
@@ -220,6 +221,21 @@ static enum um_lbtr_arrival fill(struct um_lbtr_reception *rx, uint64_t now_ns, 
     return UM_LBTR_ACCEPTED;
 }
 
+/* Session messages told of [first, end) some time ago; now a datagram proves that it was sent. Its time to be repaired
+ * begins here: a forged session message must not have used it up. */
+static void proven(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t first, uint32_t end)
+{
+    for (size_t i = um_lbtr_gaps_find(&rx->gaps, first); i < rx->gaps.count; i++) {
+        if (!um_sqn_older(um_lbtr_gaps_at(&rx->gaps, i)->first, end)) {
+            return;
+        }
+        if (um_sqn_newer(um_lbtr_gaps_at(&rx->gaps, i)->end, end)) {
+            um_lbtr_gaps_split(&rx->gaps, i, end);
+        }
+        um_lbtr_gaps_at(&rx->gaps, i)->limit_ns = now_ns + rx->config.generation_ns;
+    }
+}
+
 /* A datagram at or beyond the expected one. Numbers between that no session message had told of become missing. */
 static enum um_lbtr_arrival advance(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn, bool retransmission)
 {
@@ -245,6 +261,9 @@ static enum um_lbtr_arrival advance(struct um_lbtr_reception *rx, uint64_t now_n
     }
     if (um_sqn_newer(told, sqn)) {
         told = sqn;
+    }
+    if (sqn != from) {
+        proven(rx, now_ns, from, sqn);
     }
     if (um_sqn_newer(told, from)) { /* told of, given up, and now there is proof that it was sent */
         add_gap(rx, now_ns, from, told);
@@ -367,6 +386,8 @@ struct nak_round {
     struct um_lbtr_reception *rx;
     uint64_t now_ns;
     unsigned packets;
+    uint32_t hearsay; /* numbers asked for that only a session message told of */
+    bool cut;         /* more was due */
     size_t count;
     uint32_t sqns[UM_LBTR_NAK_LIST_MAX];
 };
@@ -382,16 +403,32 @@ static void send_nak(struct nak_round *round)
     }
 }
 
+/* How many more numbers this round may ask for. Of what only a session message told, one packet full. */
+static uint32_t budget_for(const struct nak_round *round, const struct um_lbtr_gap *gap)
+{
+    const struct um_lbtr_reception *rx = round->rx;
+    if (!um_sqn_older(gap->first, rx->expected)) {
+        return rx->nak_list_max - round->hearsay;
+    }
+    return (NAK_BUDGET - round->packets) * rx->nak_list_max - (uint32_t)round->count;
+}
+
 /* Ask for a range, as far as this round may; what is left stays due. */
 static void ask_for(struct nak_round *round, size_t index)
 {
     struct um_lbtr_reception *rx = round->rx;
-    uint32_t budget = (NAK_BUDGET - round->packets) * rx->nak_list_max - (uint32_t)round->count;
     struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, index);
-    if (gap->end - gap->first > budget && !um_lbtr_gaps_split(&rx->gaps, index, gap->first + budget)) {
-        return;
+    uint32_t budget = budget_for(round, gap);
+    if (gap->end - gap->first > budget) {
+        round->cut = true;
+        if (budget == 0 || !um_lbtr_gaps_split(&rx->gaps, index, gap->first + budget)) {
+            return;
+        }
+        gap = um_lbtr_gaps_at(&rx->gaps, index);
     }
-    gap = um_lbtr_gaps_at(&rx->gaps, index);
+    if (!um_sqn_older(gap->first, rx->expected)) {
+        round->hearsay += gap->end - gap->first;
+    }
     for (uint32_t sqn = gap->first; sqn != gap->end; sqn++) {
         round->sqns[round->count++] = sqn;
         if (round->count == rx->nak_list_max) {
@@ -407,13 +444,14 @@ static void ask_for(struct nak_round *round, size_t index)
 static void send_naks(struct um_lbtr_reception *rx, uint64_t now_ns)
 {
     struct nak_round round = {.rx = rx, .now_ns = now_ns};
-    for (size_t i = 0; i < rx->gaps.count && round.packets < NAK_BUDGET; i++) {
+    for (size_t i = 0; i < rx->gaps.count; i++) {
         struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
         if (gap->doom_ns == 0 && gap->earliest_ns <= now_ns) {
             ask_for(&round, i);
         }
     }
     send_nak(&round);
+    rx->next_round_ns = round.cut ? now_ns + NAK_ROUND_NS : now_ns;
 }
 
 /* What time has done; true: a NAK is due. */
@@ -424,7 +462,7 @@ static bool expire(struct um_lbtr_reception *rx, uint64_t now_ns)
         struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
         if (gap->doom_ns != 0 && now_ns >= gap->doom_ns) {
             give_up(rx, now_ns, i, UM_LBTR_LOSS_WINDOW);
-        } else if (now_ns >= gap->detected_ns + rx->config.generation_ns) {
+        } else if (now_ns >= gap->limit_ns) {
             give_up(rx, now_ns, i, UM_LBTR_LOSS_TIME);
         } else {
             nak = nak || (gap->doom_ns == 0 && now_ns >= gap->next_ns);
@@ -439,11 +477,11 @@ static void schedule(struct um_lbtr_reception *rx, uint64_t now_ns)
     uint64_t next = UM_NEVER;
     for (size_t i = 0; i < rx->gaps.count; i++) {
         const struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
-        uint64_t at = gap->detected_ns + rx->config.generation_ns;
+        uint64_t at = gap->limit_ns;
         if (gap->doom_ns != 0) {
             at = gap->doom_ns < at ? gap->doom_ns : at;
-        } else if (naks_flow(rx)) { /* still due after a round: the round was full */
-            uint64_t nak = gap->next_ns > now_ns ? gap->next_ns : now_ns + NAK_ROUND_NS;
+        } else if (naks_flow(rx)) {
+            uint64_t nak = gap->next_ns > rx->next_round_ns ? gap->next_ns : rx->next_round_ns;
             at = nak < at ? nak : at;
         }
         next = at < next ? at : next;
@@ -464,7 +502,7 @@ void um_lbtr_reception_on_timer(struct um_lbtr_reception *rx, uint64_t now_ns)
         return;
     }
     rx->last_scan_ns = now_ns;
-    if (expire(rx, now_ns) && naks_flow(rx)) {
+    if (expire(rx, now_ns) && naks_flow(rx) && now_ns >= rx->next_round_ns) {
         send_naks(rx, now_ns);
     }
     schedule(rx, now_ns);

@@ -58,6 +58,7 @@ struct um_lbtr_reception {
     uint32_t far_count; /* ... and how many came in a row */
     uint64_t due_ns;    /* when on_timer has something to do; UM_NEVER */
     uint64_t last_scan_ns;
+    uint64_t next_round_ns; /* no NAK before: the last round could not ask for all that was due */
     struct um_lbtr_receiver_counters counters;
 };
 
