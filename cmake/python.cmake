@@ -1,0 +1,36 @@
+# The Python wheel, included only when scikit-build-core drives the build (SKBUILD). Everything it carries is installed
+# in the component `python`, relative to the package um_cffi: _native.abi3.so, lib/, include/lbm/, bin/.
+# The library goes in under its SONAME alone, because a wheel cannot hold symbolic links; programs and the module find it
+# by a path relative to themselves.
+find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
+
+set_target_properties(um PROPERTIES VERSION 0 INSTALL_RPATH "$ORIGIN")
+
+set(UM_NATIVE_C ${CMAKE_BINARY_DIR}/python/_native.c)
+add_custom_command(OUTPUT ${UM_NATIVE_C}
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/um_cffi/_build.py --build ${CMAKE_BINARY_DIR} --emit ${UM_NATIVE_C}
+  DEPENDS um_cffi/_build.py um_cffi/_bridge.c ${UM_PUBLIC_HEADERS}
+  COMMENT "Generating the cffi module"
+  VERBATIM)
+
+add_library(um_native MODULE ${UM_NATIVE_C})
+target_link_libraries(um_native PRIVATE um Python::Module Threads::Threads)
+target_compile_definitions(um_native PRIVATE Py_LIMITED_API=0x03090000)
+target_compile_options(um_native PRIVATE -Wno-unused-function -Wno-missing-field-initializers)
+set_target_properties(um_native PROPERTIES PREFIX "" OUTPUT_NAME _native SUFFIX .abi3.so C_VISIBILITY_PRESET default
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python INSTALL_RPATH "$ORIGIN/lib")
+
+install(TARGETS um_native LIBRARY DESTINATION . COMPONENT python)
+install(TARGETS um LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
+install(FILES ${UM_PUBLIC_HEADERS} DESTINATION include/lbm COMPONENT python)
+
+foreach(program ${UM_PROGRAMS})
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  install(TARGETS ${program} RUNTIME DESTINATION bin COMPONENT python)
+endforeach()
+
+# A wheel cannot hold the link libum.so, so um.pc names the file itself.
+file(READ ${CMAKE_BINARY_DIR}/um.pc UM_PC)
+string(REPLACE "-lum" "-l:libum.so.0" UM_PC "${UM_PC}")
+file(WRITE ${CMAKE_BINARY_DIR}/python/um.pc "${UM_PC}")
+install(FILES ${CMAKE_BINARY_DIR}/python/um.pc DESTINATION lib/pkgconfig COMPONENT python)

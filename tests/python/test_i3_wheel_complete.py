@@ -1,0 +1,126 @@
+"""Requirement I3: the wheel has every feature. Installed in a fresh environment and used in an empty folder."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hosts import Host
+from packaging_support import ROOT, Built, clean_environment, fresh_environment, install, run
+
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.fixture(name="python", scope="module")
+def installed_python(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    python = fresh_environment(tmp_path_factory.mktemp("fresh") / "venv")
+    install(python, built.wheel)
+    return python
+
+
+@pytest.fixture(name="empty")
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.delenv("UM_BUILD_DIR", raising=False)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+
+
+def ask(python: Path, code: str) -> str:
+    return run(python, "-c", code, env=clean_environment()).strip()
+
+
+def test_i3_the_five_lines_of_the_readme(python: Path, host: Host, empty: Path) -> None:
+    found = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert found
+    code = found.group(1)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 5
+    receiver = host.start_command(str(python.parent / "minrcv"))
+    host.start_command(str(python), "-c", code).finish()
+    assert "'Hello!'" in receiver.finish()
+
+
+def test_i3_module_reports_versions_features_and_its_own_paths(python: Path, empty: Path) -> None:
+    output = run(python, "-m", "um_cffi", env=clean_environment())
+    assert re.search(r"^um_cffi +0\.1\.0$", output, re.MULTILINE)
+    package = python.parent.parent
+    for name in ("include", "library", "pkg-config"):
+        found = re.search(rf"^{name} +(/.*)$", output, re.MULTILINE)
+        assert found and found.group(1).startswith(str(package)) and Path(found.group(1)).exists()
+
+
+def test_i3_every_daemon_and_example_is_a_command(python: Path, empty: Path, built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        programs = {name.rpartition("/")[2] for name in archive.namelist() if name.startswith("um_cffi/bin/")}
+    daemons = {path.name for path in (ROOT / "csrc" / "daemons").iterdir() if path.is_dir()}
+    examples = {path.stem for path in (ROOT / "examples" / "c").glob("*.c") if not path.name.startswith("ex_")}
+    assert programs == daemons | examples
+    for name in sorted(programs):
+        assert (python.parent / name).exists(), f"{name} is not in [project.scripts] of pyproject.toml"
+    command = subprocess.run(
+        [python.parent / "lbmrd", "--help"], env=clean_environment(), capture_output=True, text=True, check=False
+    )
+    assert "lbmrd, libum version 0.1.0" in command.stdout + command.stderr
+
+
+def test_i3_the_commands_work(python: Path, host: Host, empty: Path) -> None:
+    um = str(python.parent / "um")
+    receiver = host.start_command(um, "sub", "-n", "1", "news")
+    host.start_command(um, "pub", "news", "hello").finish()
+    assert "hello\n" in receiver.finish()
+    assert "0 failures" in host.start_command(um, "doctor").finish()
+
+
+def test_i3_every_way_to_receive(python: Path, host: Host, empty: Path) -> None:
+    code = """
+import asyncio, um_cffi
+with um_cffi.Context() as ctx:
+    got = []
+    by_callback = um_cffi.Receiver(ctx, "t", lambda message: got.append(bytes(message.data)))
+    by_batch = um_cffi.Receiver(ctx, "t")
+    by_loop = um_cffi.WildcardReceiver(ctx, "^t$")
+    source = um_cffi.Source(ctx, "t")
+    source.wait_receivers()
+    by_batch.wait_ready()
+    source.send_many([b"1234", b"5678"], flush=True)
+    values = []
+    for batch in by_batch.batches(timeout=5):
+        values += batch.decode("<u4").tolist()
+        if len(values) == 2:
+            break
+    async def one():
+        async for message in by_loop:
+            return bytes(message.data)
+    first = asyncio.run(asyncio.wait_for(one(), 20))
+    print(values, batch.to_arrow().num_columns, first)
+print(got)
+"""
+    lines = host.start_command(str(python), "-c", code).finish().splitlines()
+    assert lines[-2:] == ["[875770417, 943142453] 7 b'1234'", "[b'1234', b'5678']"]
+
+
+def test_i3_a_c_program_links_the_library_of_the_wheel(python: Path, empty: Path) -> None:
+    (empty / "program.c").write_text(
+        "#include <lbm/um.h>\n#include <stdio.h>\nint main(void) { puts(um_version()); return 0; }\n"
+    )
+    include, library, pkgconfig = ask(
+        python, "import um_cffi as u; print(u.get_include(), u.get_library(), u.get_pkgconfig_dir())"
+    ).split()
+    folder = Path(library).parent
+    run("cc", "program.c", f"-I{include}", f"-L{folder}", "-l:libum.so.0", f"-Wl,-rpath,{folder}", "-o", "by_path")
+    assert run(empty / "by_path") == "0.1.0\n"
+    env = {**clean_environment(), "PKG_CONFIG_PATH": pkgconfig}
+    flags = run("pkg-config", "--cflags", "--libs", "um", env=env).split()
+    run("cc", "program.c", *flags, f"-Wl,-rpath,{folder}", "-o", "by_name")
+    assert run(empty / "by_name") == "0.1.0\n"
+
+
+def test_i3_types_are_declared(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = set(archive.namelist())
+    assert {"um_cffi/py.typed", "um_cffi/_native.pyi", "um_cffi/_native.abi3.so", "um_cffi/lib/libum.so.0"} <= names
+    assert "um_cffi/_build.py" not in names

@@ -1,0 +1,60 @@
+"""Builds the source distribution and the wheel once per test session, without a network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+OFFLINE = ["unshare", "--net"] if os.geteuid() == 0 else []  # a download would fail, not only be refused
+
+
+class Built(NamedTuple):
+    """Files made."""
+
+    sdist: Path
+    wheel: Path
+
+
+def run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout[-6000:]}{done.stderr[-6000:]}"
+    return done.stdout
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment without what points at this source tree or build directory."""
+    hidden = ("PYTHONPATH", "UM_BUILD_DIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "VIRTUAL_ENV", "CFLAGS", "LDFLAGS")
+    return {name: value for name, value in os.environ.items() if name not in hidden}
+
+
+def build_all(folder: Path) -> Built:
+    """The sdist of this tree, and the wheel that pip builds from the sdist, offline."""
+    code = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
+    name = run(sys.executable, "-c", code, folder, cwd=ROOT, env=clean_environment()).split()[-1]
+    sdist = folder / name
+    options = ("--no-index", "--no-build-isolation", "--no-deps", "--no-cache-dir", "--disable-pip-version-check")
+    run(*OFFLINE, sys.executable, "-m", "pip", "wheel", "-q", *options, "-w", folder / "wheels", sdist, env=clean_environment())
+    (wheel,) = (folder / "wheels").glob("*.whl")
+    return Built(sdist, wheel)
+
+
+def fresh_environment(folder: Path) -> Path:
+    """A virtual environment that has this one's third-party packages (cffi, numpy) but not this project; its python."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    site = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    (site / "third_party.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+def install(python: Path, package: Path) -> None:
+    """pip install, offline."""
+    options = ("--no-index", "--no-build-isolation", "--no-cache-dir", "--disable-pip-version-check")
+    run(*OFFLINE, python, "-m", "pip", "install", "-q", *options, package, env=clean_environment())

@@ -1,0 +1,58 @@
+"""The command `um`: publish, subscribe, measure, watch and diagnose from a shell. `um COMMAND --help` tells the rest.
+
+Exit status: 0 done, 1 a failure with one line on standard error, 2 a wrong command line, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from um_cffi.commands import completion, doctor, ping, pub, sub, top
+from um_cffi.errors import UmError
+
+COMMANDS = (pub, sub, ping, top, doctor, completion)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line, from which the shell completions are made too."""
+    result = argparse.ArgumentParser(prog="um", description="Publish, subscribe and diagnose with libum.")
+    result.add_argument("--version", action="store_true", help="versions, features and paths")
+    commands = result.add_subparsers(dest="command", metavar="COMMAND")
+    for module in COMMANDS:
+        module.add_parser(commands)
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    root = parser()
+    arguments = root.parse_args(argv)
+    if arguments.version:
+        from um_cffi.__main__ import print_report
+
+        print_report()
+        return 0
+    if arguments.command is None:
+        root.print_help()
+        return 2
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader has had enough, as `head` does; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except (UmError, OSError) as error:
+        print(f"um {arguments.command}: {error}", file=sys.stderr)
+        return 1
+
+
+def console() -> None:
+    """The console command `um`."""
+    sys.exit(main())

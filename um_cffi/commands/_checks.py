@@ -1,0 +1,332 @@
+"""The checks of `um doctor`. Each takes the settings and gives rows of (name, state, text, remedy)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import ipaddress
+import os
+import resource
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from um_cffi import Batch, Context, Receiver, Source, UmError, config, version
+from um_cffi._options import OPTIONS
+from um_cffi.commands._common import Settings
+
+Row = tuple[str, str, str, str]
+IFF_UP, IFF_LOOPBACK, IFF_MULTICAST = 0x1, 0x8, 0x1000
+SIOCGIFFLAGS, SIOCGIFADDR = 0x8913, 0x8915
+FILES_MIN = 1024  # descriptors: a context takes about ten, every session and client one more
+SHARED_MEMORY_MIN = 64 << 20  # bytes free
+BUFFER_BAD = 131072  # bytes; with less, bursts of advertisements are lost
+TIME_ERROR = 5  # what adjtimex() returns while nothing synchronises the clock
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A network interface with an IPv4 address, or without one."""
+
+    name: str
+    address: str
+    flags: int
+
+    @property
+    def up(self) -> bool:
+        return bool(self.flags & IFF_UP)
+
+    @property
+    def loopback(self) -> bool:
+        return bool(self.flags & IFF_LOOPBACK)
+
+    @property
+    def multicast(self) -> bool:
+        return bool(self.flags & IFF_MULTICAST)
+
+
+def interfaces() -> list[Interface]:
+    """All interfaces, in the kernel's order."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("16s24x", name.encode())
+            flags = struct.unpack_from("H", fcntl.ioctl(control, SIOCGIFFLAGS, request), 16)[0]
+            try:
+                address = socket.inet_ntoa(fcntl.ioctl(control, SIOCGIFADDR, request)[20:24])
+            except OSError:
+                address = ""
+            found.append(Interface(name, address, flags))
+    return found
+
+
+def default_interface(wanted: str) -> Interface | None:
+    """The interface that contexts use: the one that the option names, or the one the library chooses."""
+    usable = [each for each in interfaces() if each.up and each.address]
+    if wanted and wanted not in ("0.0.0.0", "0.0.0.0/0"):
+        with contextlib.suppress(ValueError):
+            network = ipaddress.ip_network(wanted, strict=False)
+            return next((each for each in usable if ipaddress.ip_address(each.address) in network), None)
+        return next((each for each in usable if each.name == wanted.strip('"')), None)
+    outer = [each for each in usable if each.multicast and not each.loopback]
+    return next(iter(outer + [each for each in usable if each.loopback]), None)
+
+
+def option(settings: Settings, name: str, scope: str = "context") -> str:
+    """The value that an option would have."""
+    given = settings.options[scope].get(name)
+    return str(given) if given is not None else OPTIONS[scope][name].default
+
+
+def _wanted_interface(settings: Settings) -> str:
+    given = settings.options["context"]
+    return str(given.get("resolver_multicast_interface") or given.get("default_interface") or "")
+
+
+# ---- the checks --------------------------------------------------------------------------------------------------
+
+
+def library(settings: Settings) -> list[Row]:
+    """The library answers; configuration files are right."""
+    rows = [("library", "ok", f"libum {version()}", "")]
+    files = list(settings.config)
+    for variable in ("LBM_DEFAULT_CONFIG_FILE", "LBM_XML_CONFIG_FILENAME"):
+        if os.environ.get(variable):
+            files.append(os.environ[variable])
+    for name in files:
+        problems = config.validate(name)
+        if problems:
+            rows.append(("configuration", "FAIL", f"{name}: {problems[0]}", "correct the line; see docs/options.md"))
+        else:
+            rows.append(("configuration", "ok", name, ""))
+    return rows
+
+
+def network_interfaces(settings: Settings) -> list[Row]:
+    """Loopback is up; the interface of contexts exists, and there is no doubt which one it is."""
+    rows: list[Row] = []
+    everything = interfaces()
+    loopback = next((each for each in everything if each.loopback), None)
+    if loopback is None or not loopback.up:
+        rows.append(("loopback", "FAIL", "the loopback interface is down", "ip link set lo up"))
+    else:
+        rows.append(("loopback", "ok", f"{loopback.name} {loopback.address} is up", ""))
+    wanted = _wanted_interface(settings)
+    chosen = default_interface(wanted)
+    if chosen is None:
+        names = ", ".join(f"{each.name} {'up' if each.up else 'down'}" for each in everything) or "none"
+        text = f"no interface is usable{' for ' + wanted if wanted else ''} (there are: {names})"
+        rows.append(("interface", "FAIL", text, "ip link set DEVICE up and give it an IPv4 address"))
+        return rows
+    others = [e for e in everything if e.up and e.address and e.multicast and not e.loopback and e.name != chosen.name]
+    text = f"contexts use {chosen.name} {chosen.address}"
+    if chosen.loopback and not wanted:
+        rows.append(("interface", "warn", f"{text}: this host only", "bring a network interface up to reach others"))
+    elif others and not wanted:
+        names = ", ".join(f"{each.name} {each.address}" for each in others)
+        rows.append(("interface", "warn", f"{text}; as well possible: {names}", f"option default_interface {chosen.address}"))
+    else:
+        rows.append(("interface", "ok", text, ""))
+    return rows
+
+
+def multicast(settings: Settings) -> list[Row]:
+    """A datagram to the resolution group comes back; with a TTL of 0 it does not leave the host."""
+    daemons = option(settings, "resolver_unicast_daemon")
+    group = option(settings, "resolver_multicast_address")
+    chosen = default_interface(_wanted_interface(settings))
+    if chosen is None:
+        return [("multicast", "FAIL", "there is no interface to test", "see above")]
+    remedy = (
+        f"ip link set {chosen.name} multicast on; ip route add 224.0.0.0/4 dev {chosen.name}; "
+        "or run lbmrd and set resolver_unicast_daemon (um doctor -d HOST:15380)"
+    )
+    reason = _multicast_reason(group, chosen)
+    state = "FAIL" if reason and not daemons else "warn"
+    if reason:
+        return [("multicast", state, f"{group} on {chosen.name} {chosen.address}: {reason}", remedy)]
+    return [("multicast", "ok", f"{group} works on {chosen.name} {chosen.address}", "")]
+
+
+def _multicast_reason(group: str, chosen: Interface) -> str:
+    """Why a datagram to the group does not come back, empty if it does."""
+    if not chosen.multicast:
+        return "the interface has no MULTICAST flag"
+    source = socket.inet_aton(chosen.address)
+    receiver, sender = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    with receiver, sender:
+        payload = os.urandom(16)
+        try:
+            receiver.bind((group, 0))
+            receiver.settimeout(1)
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + source)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, source)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
+            sender.sendto(payload, (group, receiver.getsockname()[1]))
+            return "" if receiver.recv(64) == payload else "another datagram came back"
+        except socket.timeout:
+            return "a datagram sent does not come back: a firewall or a missing route"
+        except OSError as error:
+            return str(error)
+
+
+def socket_buffers(settings: Settings) -> list[Row]:
+    """The kernel grants the buffers that the options ask for."""
+    return [
+        _buffer_row(settings, "receive buffers", socket.SO_RCVBUF, "rmem_max", "resolver_multicast_receiver_socket_buffer"),
+        _buffer_row(settings, "send buffers", socket.SO_SNDBUF, "wmem_max", "transport_lbtrm_source_socket_buffer"),
+    ]
+
+
+def _buffer_row(settings: Settings, name: str, number: int, limit: str, asked_by: str) -> Row:
+    wanted, explicit = int(option(settings, asked_by)), asked_by in settings.options["context"]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, number, wanted)
+        granted = probe.getsockopt(socket.SOL_SOCKET, number) // 2  # the kernel counts its own overhead in
+    with contextlib.suppress(OSError, ValueError):
+        granted = min(granted, int(Path("/proc/sys/net/core", limit).read_text()))
+    if granted >= wanted:
+        return (name, "ok", f"{wanted} bytes granted", "")
+    state = "FAIL" if explicit or granted < BUFFER_BAD else "warn"
+    remedy = f"sysctl -w net.core.{limit}={wanted} (in /etc/sysctl.d to stay)"
+    return (name, state, f"{asked_by} asks for {wanted} bytes, the kernel grants {granted}", remedy)
+
+
+def limits(_: Settings) -> list[Row]:
+    """Descriptors and locked memory."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    shown = "unlimited" if soft == resource.RLIM_INFINITY else str(soft)
+    if soft != resource.RLIM_INFINITY and soft < FILES_MIN:
+        remedy = f"ulimit -n {FILES_MIN * 64}" if hard >= FILES_MIN * 64 or hard < 0 else "raise nofile in limits.conf"
+        text = f"{shown} files may be open; every session and receiver takes one: fewer than {FILES_MIN} do not last"
+        return [("open files", "FAIL", text, remedy)]
+    return [("open files", "ok", f"{shown} may be open", "")]
+
+
+def clocks(_: Settings) -> list[Row]:
+    """A clock that is cheap to read, and synchronised with other hosts."""
+    rows: list[Row] = []
+    with contextlib.suppress(OSError):
+        name = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip()
+        slow = name in ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
+        text = f"{name}{' is slow to read: every message pays for it' if slow else ''}"
+        remedy = "boot with clocksource=tsc tsc=reliable, if the processor has a stable one" if slow else ""
+        rows.append(("clock source", "warn" if slow else "ok", text, remedy))
+    begin = time.perf_counter()
+    for _each in range(1000):
+        time.clock_gettime_ns(time.CLOCK_REALTIME)
+    rows.append(("clock", "ok", f"{(time.perf_counter() - begin) * 1e6:.0f} ns for a reading from Python", ""))
+    synchronised = _synchronised()
+    if synchronised is not None:
+        text = "synchronised" if synchronised else "not synchronised: latencies between hosts mean nothing"
+        remedy = "" if synchronised else "run chronyd or ptp4l"
+        rows.append(("clock synchronisation", "ok" if synchronised else "warn", text, remedy))
+    return rows
+
+
+def _synchronised() -> bool | None:
+    """What the kernel knows about it; None if it cannot be asked."""
+    try:
+        room = ctypes.create_string_buffer(512)  # struct timex, larger than any of its versions; modes 0 only reads
+        result: int = ctypes.CDLL(None, use_errno=True).adjtimex(room)
+    except (OSError, AttributeError):
+        return None
+    return None if result < 0 else result != TIME_ERROR
+
+
+def permissions(settings: Settings) -> list[Row]:
+    """Shared memory, and a port of the range for TCP sessions."""
+    rows: list[Row] = []
+    folder = "/dev/shm"
+    if not os.access(folder, os.W_OK):
+        rows.append(("shared memory", "FAIL", f"{folder} is not writable", f"mount -t tmpfs tmpfs {folder}; chmod 1777 {folder}"))
+    else:
+        free = shutil.disk_usage(folder).free
+        text, remedy = f"{folder}: {free >> 20} MiB free", f"mount -o remount,size=1G {folder} (containers: --shm-size)"
+        short = free < SHARED_MEMORY_MIN
+        rows.append(("shared memory", "warn" if short else "ok", text, remedy if short else ""))
+    rows.append(_ports(settings))
+    return rows
+
+
+def _ports(settings: Settings) -> Row:
+    low, high = (int(option(settings, f"transport_tcp_port_{end}")) for end in ("low", "high"))
+    refused = ""
+    for port in range(low, high + 1):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("", port))
+                return ("TCP ports", "ok", f"{low}..{high} for sessions, {port} is free", "")
+            except OSError as error:
+                refused = errno.errorcode.get(error.errno or 0, "") + " " + str(error.strerror)
+    text = f"none of the ports {low}..{high} is free: {refused.strip()}"
+    return ("TCP ports", "FAIL", text, "raise transport_tcp_port_high, or end what uses them (ss -lntp)")
+
+
+def firewall(_: Settings) -> list[Row]:
+    """A rule set that discards what comes in. What it discards is judged by the tests of traffic."""
+    commands = (("nft", "list", "ruleset"), ("iptables", "-S"))
+    for command in commands:
+        if shutil.which(command[0]) is None:
+            continue
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=3)
+        if done.returncode != 0:
+            return [("firewall", "ok", f"not readable by this user ({command[0]}); see the exchange below", "")]
+        lines = [line.strip() for line in done.stdout.splitlines()]
+        dropping = [line for line in lines if "drop" in line or "reject" in line or "DROP" in line or "REJECT" in line]
+        if dropping:
+            remedy = "let UDP 12965 and 15380, and the TCP ports of sessions (14371..14390) and requests (14391..14395) pass"
+            return [("firewall", "warn", f"{len(dropping)} rules discard packets, such as: {dropping[0][:80]}", remedy)]
+        return [("firewall", "ok", "no rule discards packets", "")]
+    return [("firewall", "ok", "neither nft nor iptables is installed", "")]
+
+
+def exchange(settings: Settings) -> list[Row]:
+    """A source and a receiver of this host find each other, and a message arrives."""
+    given = {"resolver_multicast_ttl": 0, **settings.options["context"]}
+    quiet = {name: BUFFER_BAD for name in OPTIONS["context"] if name.endswith("receiver_socket_buffer") and name.startswith("resolver")}
+    topic = f"um.doctor/{socket.gethostname()}/{os.getpid()}"
+    begin = time.monotonic()
+    try:
+        with Context(options={**quiet, **given}) as sending, Context(options={**quiet, **given}) as receiving:
+            receiver = Receiver(receiving, topic)
+            source = Source(sending, topic)
+            source.wait_receivers(1, 4)
+            source.send(b"examination", flush=True)
+            arrived = any(bytes(each.data) == b"examination" for batch in _until(receiver, 2) for each in batch)
+    except UmError as error:
+        remedy = "mend what is marked above; without multicast run lbmrd and give its address with -d"
+        return [("exchange", "FAIL", f"source and receiver do not meet: {error}", remedy)]
+    if not arrived:
+        return [("exchange", "FAIL", "connected, but a message sent does not arrive", "look for a firewall between them")]
+    return [("exchange", "ok", f"a message arrived, {(time.monotonic() - begin) * 1e3:.0f} ms after the start", "")]
+
+
+def _until(receiver: Receiver, patience: float) -> Iterator[Batch]:
+    """The batches of so many seconds."""
+    end = time.monotonic() + patience
+    while (left := end - time.monotonic()) > 0:
+        batch = receiver.recv_batch(timeout=left)
+        if batch is not None:
+            yield batch
+
+
+CHECKS: tuple[Callable[[Settings], list[Row]], ...] = (
+    library,
+    network_interfaces,
+    multicast,
+    socket_buffers,
+    limits,
+    clocks,
+    permissions,
+    firewall,
+    exchange,
+)

@@ -1,0 +1,111 @@
+"""`um sub`: print what arrives on topics or on topics that match a pattern, as text, hexadecimal or JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from typing import Any
+
+from um_cffi import Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
+from um_cffi.commands import _common
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "sub", help="print what arrives", description="Print the messages of topics until interrupted."
+    )
+    parser.add_argument("topics", metavar="TOPIC", nargs="+", help="topic, or pattern with --pattern")
+    parser.add_argument("-p", "--pattern", action="store_true", help="TOPIC is a regular expression (PCRE)")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--text", dest="format", action="store_const", const="text", help="payload as a line (default)")
+    kinds.add_argument("--hex", dest="format", action="store_const", const="hex", help="payload as hexadecimal digits")
+    kinds.add_argument("--json", dest="format", action="store_const", const="json", help="one JSON object for each line")
+    parser.add_argument("-v", "--verbose", action="store_true", help="time, topic and sequence number before the payload")
+    parser.add_argument("-e", "--events", action="store_true", help="also beginnings and ends of sessions, and losses")
+    parser.add_argument("-n", "--count", type=_common.positive, help="end after so many messages")
+    parser.add_argument("-t", "--timeout", type=_common.seconds, help="end after so many seconds; status 1 short of COUNT")
+    _common.add_library_options(parser)
+    parser.set_defaults(run=run, format="text")
+
+
+def stamp(timestamp_ns: int) -> str:
+    """Wall-clock time with microseconds."""
+    second, rest = divmod(timestamp_ns, 1_000_000_000)
+    return f"{time.strftime('%H:%M:%S', time.localtime(second))}.{rest // 1000:06d}"
+
+
+class _Printer:
+    """Writes lines; called on the context's callback thread."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self.count = 0
+        self.lost = 0
+        self.done = threading.Event()
+        self.error: BaseException | None = None
+
+    def message(self, message: Message) -> None:
+        limit = self._arguments.count
+        if self.done.is_set() or (limit is not None and self.count >= limit):
+            return
+        self.count += 1
+        self._write(self._line(message))
+        if limit is not None and self.count >= limit:
+            self.done.set()
+
+    def event(self, event: ReceiverEvent) -> None:
+        if event.type in (MessageType.LOSS, MessageType.BURST_LOSS):
+            self.lost += 1
+            if not self._arguments.events:
+                print(f"um sub: lost message {event.sequence_number} of {event.topic}", file=sys.stderr)
+        if not self._arguments.events:
+            return
+        name = event.type.name if isinstance(event.type, MessageType) else str(event.type)
+        if self._arguments.format == "json":
+            values = {"event": name, "topic": event.topic, "source": event.source, "timestamp_ns": event.timestamp_ns}
+            self._write(json.dumps({**values, "sequence_number": event.sequence_number}))
+        else:
+            self._write(f"[{name} {event.topic} {event.source} #{event.sequence_number}]")
+
+    def _line(self, message: Message) -> str:
+        data = bytes(message.data)
+        if self._arguments.format == "json":
+            values: dict[str, object] = {
+                "topic": message.topic,
+                "source": message.source,
+                "sequence_number": message.sequence_number,
+                "timestamp_ns": message.timestamp_ns,
+            }
+            return json.dumps({**values, **_common.payload_fields(data)}, ensure_ascii=False)
+        text = data.hex() if self._arguments.format == "hex" else data.decode("utf-8", "backslashreplace")
+        if not self._arguments.verbose:
+            return text
+        return f"{stamp(message.timestamp_ns)} {message.topic} #{message.sequence_number} {text}"
+
+    def _write(self, line: str) -> None:
+        try:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            self.error = error
+            self.done.set()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print until COUNT, TIMEOUT or an interrupt."""
+    settings = _common.settings(arguments)
+    printer = _Printer(arguments)
+    with settings.context() as ctx:
+        for topic in arguments.topics:
+            if arguments.pattern:
+                WildcardReceiver(ctx, topic, printer.message, printer.event, options=settings.wildcard())
+            else:
+                Receiver(ctx, topic, printer.message, printer.event, options=settings.receiver())
+        printer.done.wait(arguments.timeout)
+    if printer.error is not None:
+        raise printer.error
+    return 1 if arguments.count is not None and printer.count < arguments.count else 0

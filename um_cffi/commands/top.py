@@ -1,0 +1,221 @@
+"""`um top`: a live table of topics and sources, their rates and losses, and of receivers that do not keep up.
+
+It subscribes to everything that matches a pattern, so it costs the network what any other receiver does. Receivers of a
+TCP session are seen from the host of its source: their connections, and how many bytes wait for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from um_cffi import Batch, MessageType, WildcardReceiver
+from um_cffi.commands import _common
+
+SLOW_BYTES = 65536  # waiting for a receiver in the kernel of the source's host
+COLUMNS = ("topic", "source", "messages", "msg/s", "kB/s", "lost", "receivers", "slow", "state")
+RIGHT = (2, 3, 4, 5, 6, 7)
+PLACES = {"rate": 3, "bytes": 4, "messages": 2, "lost": 5}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "top", help="live table of topics", description="Watch topics, sources, rates, losses and slow receivers."
+    )
+    parser.add_argument("pattern", metavar="PATTERN", nargs="?", default=".*", help="of topics (all)")
+    parser.add_argument("--interval", type=_common.seconds, default=1.0, help="seconds between tables (1)")
+    parser.add_argument("-n", "--count", type=_common.positive, help="end after so many tables")
+    parser.add_argument("-s", "--sort", choices=(*PLACES, "topic"), default="rate", help="column to sort by (rate)")
+    parser.add_argument("-l", "--lines", type=_common.positive, default=30, help="rows at most (30)")
+    parser.add_argument("--json", action="store_true", help="one JSON object for each row instead of tables")
+    _common.add_library_options(parser)
+    parser.set_defaults(run=run)
+
+
+@dataclass
+class Flow:
+    """One topic of one source."""
+
+    messages: int = 0
+    bytes: int = 0
+    lost: int = 0
+    state: str = "new"
+    shown_messages: int = 0
+    shown_bytes: int = 0
+    rate: float = 0.0
+    byte_rate: float = 0.0
+
+    def tick(self, seconds: float) -> None:
+        """Begin a new interval."""
+        self.rate = (self.messages - self.shown_messages) / seconds
+        self.byte_rate = (self.bytes - self.shown_bytes) / seconds
+        self.shown_messages, self.shown_bytes = self.messages, self.bytes
+
+
+class Watch:
+    """Everything heard so far, by topic and source."""
+
+    def __init__(self) -> None:
+        self.flows: dict[tuple[str, str], Flow] = collections.defaultdict(Flow)
+
+    def add(self, batch: Batch) -> None:
+        """Count the records of a batch, by topic and source at once."""
+        records = batch.records
+        pairs = records["topic"].astype(np.uint64) << np.uint64(32) | records["source"]
+        for pair in np.unique(pairs):
+            mine = records[pairs == pair]
+            topic, source = batch.topics[int(pair) >> 32], batch.sources[int(pair) & 0xFFFFFFFF]
+            self._count(self.flows[topic, source], mine)
+
+    @staticmethod
+    def _count(flow: Flow, records: np.ndarray[Any, Any]) -> None:
+        types = records["type"]
+        data = (types == MessageType.DATA) | (types == MessageType.REQUEST)
+        flow.messages += int(data.sum())
+        flow.bytes += int(records["length"][data].sum())
+        flow.lost += int(((types == MessageType.LOSS) | (types == MessageType.BURST_LOSS)).sum())
+        if data.any():
+            flow.state = "live"
+        if (types == MessageType.END_OF_SESSION).any():
+            flow.state = "ended"
+        elif (types == MessageType.BEGIN_OF_SESSION).any() and not data.any():
+            flow.state = "joined"
+
+    def rows(self, sort: str, limit: int) -> list[tuple[str, str, int, float, float, int, int | None, int | None, str]]:
+        """The table, each row with the values of COLUMNS."""
+        waiting = clients()
+        rows = []
+        for (topic, source), flow in self.flows.items():
+            queues = waiting.get(_endpoint(source))
+            receivers = None if queues is None else len(queues)
+            slow = None if queues is None else sum(each > SLOW_BYTES for each in queues)
+            rows.append(
+                (topic, source, flow.messages, flow.rate, flow.byte_rate / 1e3, flow.lost, receivers, slow, flow.state)
+            )
+        rows.sort(key=lambda row: row[0])
+        if sort in PLACES:
+            place = PLACES[sort]
+            rows.sort(key=lambda row: row[place] or 0, reverse=True)
+        return rows[:limit]
+
+
+def _endpoint(source: str) -> str:
+    """Address and port of a TCP source string (TCP:ADDRESS:PORT:...); empty for other transports."""
+    parts = source.split(":")
+    return ":".join(parts[1:3]) if parts[0] == "TCP" and len(parts) > 2 else ""
+
+
+def clients(table: str = "/proc/net/tcp") -> dict[str, list[int]]:
+    """For each listening endpoint of this host, the bytes that wait for each of its established connections."""
+    result: dict[str, list[int]] = collections.defaultdict(list)
+    try:
+        lines = Path(table).read_text().splitlines()[1:]
+    except OSError:
+        return {}
+    for line in lines:
+        words = line.split()
+        if words[3] != "01":  # TCP_ESTABLISHED
+            continue
+        address, port = words[1].split(":")
+        octets = bytes.fromhex(address)[:: -1 if sys.byteorder == "little" else 1]
+        endpoint = f"{'.'.join(map(str, octets))}:{int(port, 16)}"
+        result[endpoint].append(int(words[4].split(":")[0], 16))
+    return dict(result)
+
+
+def _cells(row: tuple[Any, ...]) -> list[str]:
+    topic, source, messages, rate, kilobytes, lost, receivers, slow, state = row
+    short = source if len(source) <= 48 else source[:45] + "..."
+    unknown = ["-" if value is None else str(value) for value in (receivers, slow)]
+    amounts = [_common.amount(messages), _common.amount(rate), _common.amount(kilobytes), str(lost)]
+    return [topic, short, *amounts, *unknown, state]
+
+
+def _title(watch: Watch, dropped: int) -> str:
+    total = sum(flow.rate for flow in watch.flows.values())
+    lost = sum(flow.lost for flow in watch.flows.values())
+    topics = len({topic for topic, _ in watch.flows})
+    own = f"; um top itself is too slow and missed {dropped}" if dropped else ""
+    return f"{topics} topics, {len(watch.flows)} sources, {_common.amount(total)} msg/s, {lost} lost{own}"
+
+
+class _Plain:
+    """One table after the other."""
+
+    def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
+        print(_title(watch, dropped))
+        print(_common.plain_table(COLUMNS, map(_cells, rows), RIGHT) + "\n", flush=True)
+
+    def close(self) -> None: ...
+
+
+class _Json:
+    """One object for each row."""
+
+    def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
+        names = ("topic", "source", "messages", "messages_per_s", "kilobytes_per_s", "lost", "receivers", "slow", "state")
+        for row in rows:
+            print(json.dumps({"time": round(time.time(), 3), **dict(zip(names, row))}))
+        sys.stdout.flush()
+
+    def close(self) -> None: ...
+
+
+class _Rich:
+    """One table that changes in its place."""
+
+    def __init__(self) -> None:
+        from rich.live import Live
+
+        self._live = Live(auto_refresh=False)
+        self._live.start()
+
+    def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(title=_title(watch, dropped), title_justify="left")
+        for place, name in enumerate(COLUMNS):
+            table.add_column(name, justify="right" if place in RIGHT else "left", no_wrap=True)
+        for row in rows:
+            bad = row[5] or row[7]
+            table.add_row(*map(escape, _cells(row)), style="red" if bad else "dim" if row[8] == "ended" else None)
+        self._live.update(table, refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show tables until COUNT or an interrupt."""
+    settings = _common.settings(arguments)
+    watch = Watch()
+    with settings.context() as ctx:
+        receiver = WildcardReceiver(ctx, arguments.pattern, options=settings.wildcard())
+        view = _Json() if arguments.json else _Rich() if _common.has_rich() else _Plain()
+        try:
+            shown, begin = 0, time.monotonic()
+            while arguments.count is None or shown < arguments.count:
+                left = begin + arguments.interval - time.monotonic()
+                batch = receiver.recv_batch(timeout=max(0.0, left))
+                if batch is not None:
+                    watch.add(batch)
+                now = time.monotonic()
+                if now < begin + arguments.interval:
+                    continue
+                for flow in watch.flows.values():
+                    flow.tick(max(now - begin, 1e-3))
+                view.show(watch, watch.rows(arguments.sort, arguments.lines), receiver.queue_stats().dropped)
+                begin, shown = now, shown + 1
+        finally:
+            view.close()
+    return 0
