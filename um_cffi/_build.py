@@ -1,180 +1,263 @@
-"""Compiles the binding `um_cffi._native` against a build tree of the library (cffi API mode).
+"""Builds the compiled part of the binding, `um_cffi._native` (cffi API mode, stable ABI).
 
-Run by the Makefile: UM_BUILD_DIR (default `build`) holds include/ and lib/; the module goes to
-$UM_BUILD_DIR/python/um_cffi/, where the package finds it. What is declared here is what the Python code uses.
+`python um_cffi/_build.py` compiles it against a build tree (UM_BUILD_DIR, default `build`) into
+$UM_BUILD_DIR/python/um_cffi/, where the package finds it. `--emit FILE` only writes the C source, for a build system
+that compiles it itself. Packaging code imports `make_ffi`, `emit` and `compile_module`.
+
+Structures and constants are read from the public headers, so that they are described in one place.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
+import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 from cffi import FFI
 
-ROOT = Path(__file__).resolve().parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+MODULE = "um_cffi._native"
+
+OPAQUE = """
+    lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
+    lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
+    um_py_source_t
+"""
+STRUCTURES = [
+    "lbm_iovec",
+    "lbm_config_option",
+    "lbm_context_stats",
+    *[f"lbm_src_transport_stats_{name}" for name in ("tcp", "lbtrm", "lbtru", "lbtipc", "lbtsmx", "broker")],
+    *[f"lbm_rcv_transport_stats_{name}" for name in ("tcp", "lbtrm", "lbtru", "lbtipc", "lbtsmx", "broker")],
+]
+EXTENSION_STRUCTURES = [
+    "um_record",
+    "um_batch",
+    "um_collector_stats",
+    "um_object_counts",
+    "um_src_stats",
+    "um_rcv_stats",
+    "um_context_stats",
+]
+CONSTANTS = re.compile(
+    r"^#define (LBM_(?:E[A-Z_]+|MSG_[A-Z0-9_]+|SRC_(?:NONBLOCK|BLOCK)|SRC_EVENT_[A-Z0-9_]+"
+    r"|TRANSPORT_STAT_\w+|LOG_[A-Z]+))\s+\(?-?[0-9]",
+    re.MULTILINE,
+)
+
+# Attribute objects of all scopes are used in the same way.
+ATTRIBUTES = """
+int {0}_create({0}_t **attr);
+int {0}_delete({0}_t *attr);
+int {0}_str_setopt({0}_t *attr, const char *optname, const char *optval);
+int {0}_str_getopt({0}_t *attr, const char *optname, char *optval, size_t *optlen);
+"""
 
 DECLARATIONS = """
-typedef ... lbm_context_t;
-typedef ... lbm_context_attr_t;
-typedef ... lbm_topic_t;
-typedef ... lbm_src_t;
-typedef ... lbm_rcv_t;
-typedef ... lbm_wildcard_rcv_t;
-typedef ... lbm_src_topic_attr_t;
-typedef ... lbm_rcv_topic_attr_t;
-typedef ... lbm_wildcard_rcv_attr_t;
-typedef ... lbm_event_queue_t;
-typedef unsigned long int lbm_ulong_t;
-typedef unsigned int lbm_uint_t;
+typedef struct { int type; char source[128]; ...; } lbm_src_transport_stats_t;
+typedef struct { int type; char source[128]; ...; } lbm_rcv_transport_stats_t;
 
-typedef struct lbm_timeval_t_stct { lbm_ulong_t tv_sec; lbm_ulong_t tv_usec; } lbm_timeval_t;
-typedef struct lbm_msg_t_stct {
-    char source[...];
-    char topic_name[...];
-    int type;
-    int flags;
-    const char *data;
-    size_t len;
-    lbm_uint_t sequence_number;
-    lbm_timeval_t tsp;
-    ...;
-} lbm_msg_t;
-
-typedef struct { lbm_ulong_t num_clients; lbm_ulong_t bytes_buffered; ...; } lbm_src_transport_stats_tcp_t;
-typedef struct { lbm_ulong_t bytes_rcved; lbm_ulong_t lbm_msgs_rcved; lbm_ulong_t lbm_msgs_no_topic_rcved;
-                 lbm_ulong_t lbm_reqs_rcved; ...; } lbm_rcv_transport_stats_tcp_t;
-typedef struct lbm_src_transport_stats_t_stct {
-    int type; char source[...]; ...;
-} lbm_src_transport_stats_t;
-typedef struct lbm_rcv_transport_stats_t_stct {
-    int type; char source[...]; ...;
-} lbm_rcv_transport_stats_t;
-
-typedef struct { uint64_t messages_sent, bytes_sent, receivers, session_dropped, session_dropped_bytes,
-                 session_unsent_bytes, session_ignored_messages, session_filtered_bytes,
-                 session_unheard_bytes; } um_src_stats_t;
-typedef struct { uint64_t sources, delivered, missing, lost, discarded, late, duplicates, malformed, headless,
-                 not_assembled, no_room, unfinished, not_queued, session_malformed; } um_rcv_stats_t;
-typedef struct { uint64_t resolver_unknown_sender, resolver_refused_patterns, unicast_malformed, unicast_foreign,
-                 unicast_unsupported, unicast_unmatched, unicast_corrupt, unicast_refused,
-                 unicast_unsent; } um_context_stats_t;
-
-#define LBM_OK ...
-#define LBM_FAILURE ...
-#define LBM_EINVAL ...
-#define LBM_EWOULDBLOCK ...
-#define LBM_EOPNOTSUPP ...
-#define LBM_ETIMEDOUT ...
-#define LBM_MSG_DATA ...
-#define LBM_MSG_BOS ...
-#define LBM_MSG_EOS ...
-#define LBM_MSG_REQUEST ...
-#define LBM_MSG_UNRECOVERABLE_LOSS ...
-#define LBM_MSG_UNRECOVERABLE_LOSS_BURST ...
-#define LBM_MSG_NO_SOURCE_NOTIFICATION ...
-#define LBM_MSG_FLUSH ...
-#define LBM_SRC_NONBLOCK ...
-#define LBM_SRC_BLOCK ...
-#define LBM_SRC_EVENT_CONNECT ...
-#define LBM_SRC_EVENT_DISCONNECT ...
-#define LBM_SRC_EVENT_WAKEUP ...
-#define LBM_TRANSPORT_STAT_TCP ...
+enum { LBM_OK, LBM_FAILURE, ... };
 
 const char *lbm_version(void);
 const char *lbm_errmsg(void);
 int lbm_errnum(void);
+void lbm_logf(int level, const char *format, ...);
 int lbm_config(const char *fname);
+int lbm_config_xml_file(const char *url, const char *application_name);
+int lbm_config_xml_string(const char *xml_data, const char *application_name);
 
-int lbm_context_attr_create(lbm_context_attr_t **attr);
-int lbm_context_attr_delete(lbm_context_attr_t *attr);
-int lbm_context_attr_str_setopt(lbm_context_attr_t *attr, const char *optname, const char *optval);
-int lbm_context_attr_str_getopt(lbm_context_attr_t *attr, const char *optname, char *optval, size_t *optlen);
 int lbm_context_create(lbm_context_t **ctxp, const lbm_context_attr_t *attr, void *proc, void *clientd);
 int lbm_context_delete(lbm_context_t *ctx);
+int lbm_context_process_events(lbm_context_t *ctx, lbm_ulong_t msec);
+int lbm_context_unblock(lbm_context_t *ctx);
+int lbm_context_str_setopt(lbm_context_t *ctx, const char *optname, const char *optval);
 int lbm_context_str_getopt(lbm_context_t *ctx, const char *optname, char *optval, size_t *optlen);
+int lbm_context_retrieve_stats(lbm_context_t *ctx, lbm_context_stats_t *stats);
+int lbm_context_reset_stats(lbm_context_t *ctx);
+int lbm_context_retrieve_rcv_transport_stats(lbm_context_t *ctx, int *num, lbm_rcv_transport_stats_t *stats);
+int lbm_context_retrieve_src_transport_stats(lbm_context_t *ctx, int *num, lbm_src_transport_stats_t *stats);
+int lbm_flush_all(lbm_context_t *ctx);
 
-int lbm_src_topic_attr_create(lbm_src_topic_attr_t **attr);
-int lbm_src_topic_attr_delete(lbm_src_topic_attr_t *attr);
-int lbm_src_topic_attr_str_setopt(lbm_src_topic_attr_t *attr, const char *optname, const char *optval);
 int lbm_src_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol, const lbm_src_topic_attr_t *attr);
 typedef int (*lbm_src_cb_proc)(lbm_src_t *src, int event, void *ed, void *clientd);
 int lbm_src_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_src_cb_proc proc, void *clientd,
                    lbm_event_queue_t *evq);
 int lbm_src_delete(lbm_src_t *src);
 int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags);
+int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags);
 int lbm_src_flush(lbm_src_t *src);
+int lbm_src_str_getopt(lbm_src_t *src, const char *optname, char *optval, size_t *optlen);
+int lbm_src_str_setopt(lbm_src_t *src, const char *optname, const char *optval);
 int lbm_src_retrieve_transport_stats(lbm_src_t *src, lbm_src_transport_stats_t *stats);
 
-int lbm_rcv_topic_attr_create(lbm_rcv_topic_attr_t **attr);
-int lbm_rcv_topic_attr_delete(lbm_rcv_topic_attr_t *attr);
-int lbm_rcv_topic_attr_str_setopt(lbm_rcv_topic_attr_t *attr, const char *optname, const char *optval);
 int lbm_rcv_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
                          const lbm_rcv_topic_attr_t *attr);
+typedef struct lbm_msg_t_stct lbm_msg_t;
 typedef int (*lbm_rcv_cb_proc)(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd);
 int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
                    lbm_event_queue_t *evq);
 int lbm_rcv_delete(lbm_rcv_t *rcv);
-int lbm_context_retrieve_rcv_transport_stats(lbm_context_t *ctx, int *num, lbm_rcv_transport_stats_t *stats);
+int lbm_rcv_str_getopt(lbm_rcv_t *rcv, const char *optname, char *optval, size_t *optlen);
+int lbm_rcv_str_setopt(lbm_rcv_t *rcv, const char *optname, const char *optval);
+int lbm_rcv_retrieve_all_transport_stats(lbm_rcv_t *rcv, int *num, lbm_rcv_transport_stats_t *stats);
 
-int lbm_wildcard_rcv_attr_create(lbm_wildcard_rcv_attr_t **attr);
-int lbm_wildcard_rcv_attr_delete(lbm_wildcard_rcv_attr_t *attr);
-int lbm_wildcard_rcv_attr_str_setopt(lbm_wildcard_rcv_attr_t *attr, const char *optname, const char *optval);
 int lbm_wildcard_rcv_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
                             const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr,
                             lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq);
 int lbm_wildcard_rcv_delete(lbm_wildcard_rcv_t *wrcv);
+int lbm_wildcard_rcv_str_getopt(lbm_wildcard_rcv_t *wrcv, const char *optname, char *optval, size_t *optlen);
+int lbm_wildcard_rcv_str_setopt(lbm_wildcard_rcv_t *wrcv, const char *optname, const char *optval);
 
 const char *um_version(void);
+int um_rcv_ready(lbm_rcv_t *rcv);
 int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
+int um_src_receivers(lbm_src_t *src);
 int um_src_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms);
+int um_object_counts(um_object_counts_t *counts);
 int um_src_stats(lbm_src_t *src, um_src_stats_t *stats);
 int um_rcv_stats(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats);
 int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats);
 int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
 
-const lbm_src_transport_stats_tcp_t *um_py_src_tcp(const lbm_src_transport_stats_t *stats);
-const lbm_rcv_transport_stats_tcp_t *um_py_rcv_tcp(const lbm_rcv_transport_stats_t *stats);
+int um_collector_create(um_collector_t **collectorp, size_t max_bytes);
+int um_collector_delete(um_collector_t *collector);
+int um_collector_take(um_collector_t *collector, size_t max_messages, int timeout_ms, um_batch_t **batchp);
+void um_batch_release(um_batch_t *batch);
+int um_collector_wake(um_collector_t *collector);
+int um_collector_fd(um_collector_t *collector);
+int um_collector_stats(um_collector_t *collector, um_collector_stats_t *stats);
 
-extern "Python" int um_py_on_message(lbm_rcv_t *, lbm_msg_t *, void *);
-extern "Python" int um_py_on_source_event(lbm_src_t *, int, void *, void *);
+typedef struct um_py_item_stct {
+    uint64_t owner; int kind; uint32_t first; uint32_t last; char text[...]; ...;
+} um_py_item_t;
+um_py_queue_t *um_py_log_queue_create(void);
+um_py_queue_t *um_py_event_queue_create(void);
+void um_py_queue_delete(um_py_queue_t *queue);
+int um_py_queue_fd(um_py_queue_t *queue);
+void um_py_clear_fd(int fd);
+void um_py_queue_wake(um_py_queue_t *queue);
+int um_py_queue_take(um_py_queue_t *queue, um_py_item_t **itemp);
+void um_py_item_free(um_py_item_t *item);
+uint64_t um_py_queue_dropped(um_py_queue_t *queue);
+int um_py_log_to(um_py_queue_t *queue);
+
+um_py_source_t *um_py_source_create(uint64_t owner, um_py_queue_t *events);
+void um_py_source_delete(um_py_source_t *state);
+int um_py_source_fd(um_py_source_t *state);
+lbm_src_cb_proc um_py_source_proc(void);
+lbm_rcv_cb_proc um_py_collector_proc(void);
+void um_py_source_open(um_py_source_t *state, lbm_src_t *src);
+int um_py_source_close(um_py_source_t *state);
+int um_py_try_send(um_py_source_t *state, const char *data, size_t len, int flags);
+int um_py_try_sendv(um_py_source_t *state, const lbm_iovec_t *iov, int num, int flags);
+int um_py_send(um_py_source_t *state, const char *data, size_t len, const lbm_iovec_t *iov, int num, int flags,
+               int slice_ms);
+int um_py_send_many(um_py_source_t *state, const char *base, const uint64_t *offsets, const uint32_t *lengths,
+                    size_t stride, size_t length, size_t count, int flags, int slice_ms, size_t *sent);
+
+const void *um_py_src_transport(const lbm_src_transport_stats_t *stats);
+const void *um_py_rcv_transport(const lbm_rcv_transport_stats_t *stats);
 """
 
-SOURCE = """
-#include <lbm/lbm.h>
-#include <lbm/um.h>
 
-/* Members of anonymous unions are out of cffi's reach. */
-static const lbm_src_transport_stats_tcp_t *um_py_src_tcp(const lbm_src_transport_stats_t *stats)
-{
-    return &stats->transport.tcp;
-}
-static const lbm_rcv_transport_stats_tcp_t *um_py_rcv_tcp(const lbm_rcv_transport_stats_t *stats)
-{
-    return &stats->transport.tcp;
-}
-"""
+def _without_comments(header: str) -> str:
+    return re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+
+
+def _structure(header: str, name: str) -> str:
+    """The declaration of one structure of a public header, with its type name."""
+    tag = next(t for t in (f"{name}_t_stct", f"{name}_stct_t", f"{name}_stct") if f"struct {t} {{" in header)
+    body = re.search(rf"struct {tag} \{{(.*?)\n\}}", header, re.DOTALL)
+    assert body is not None
+    return f"typedef struct {tag} {{{body.group(1)}\n}} {name}_t;\n"
+
+
+def declarations(include_dir: Path) -> str:
+    """What cffi has to know, from lbm/lbm.h and lbm/um.h below include_dir."""
+    lbm = (include_dir / "lbm" / "lbm.h").read_text()
+    um = (include_dir / "lbm" / "um.h").read_text()
+    parts = ["typedef unsigned long int lbm_ulong_t;\ntypedef unsigned int lbm_uint_t;\n"]
+    parts += [f"#define {name} ...\n" for name in dict.fromkeys(CONSTANTS.findall(lbm))]
+    parts += [f"typedef ... {name};\n" for name in OPAQUE.split()]
+    parts += [_structure(_without_comments(lbm), name) for name in STRUCTURES]
+    parts += [_structure(_without_comments(um), name) for name in EXTENSION_STRUCTURES]
+    for scope in ("context", "src_topic", "rcv_topic", "wildcard_rcv", "event_queue"):
+        parts.append(ATTRIBUTES.format(f"lbm_{scope}_attr"))
+    return "".join(parts) + DECLARATIONS
+
+
+def make_ffi(
+    include_dir: Path,
+    library_dirs: Sequence[str] = (),
+    runtime_library_dirs: Sequence[str] = (),
+    extra_compile_args: Sequence[str] = (),
+    extra_link_args: Sequence[str] = (),
+) -> FFI:
+    """The FFI of `um_cffi._native`; include_dir holds lbm/lbm.h and lbm/um.h, the library is called libum."""
+    ffi = FFI()
+    ffi.cdef(declarations(include_dir))
+    # Free-threaded interpreters have no stable ABI; the package refuses to work on them, see _guard.py.
+    limited = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    ffi.set_source(
+        MODULE,
+        (HERE / "_bridge.c").read_text(),
+        include_dirs=[str(include_dir)],
+        library_dirs=list(library_dirs),
+        runtime_library_dirs=list(runtime_library_dirs),
+        extra_compile_args=[
+            "-std=gnu11",
+            "-Wno-unused-function",
+            "-Werror=implicit-function-declaration",
+            *extra_compile_args,
+        ],
+        extra_link_args=list(extra_link_args),
+        libraries=["um"],
+        py_limited_api=limited,
+    )
+    return ffi
+
+
+def emit(target: Path, include_dir: Path) -> None:
+    """Write the C source of the module, to be compiled with -I include_dir and linked with libum."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    make_ffi(include_dir).emit_c_code(str(target))
+
+
+def compile_module(target: Path, include_dir: Path, library_dir: Path, runtime_library_dir: str | None = None) -> Path:
+    """Compile the module into the folder target/um_cffi and return its path.
+
+    `runtime_library_dir` is where the module looks for libum, `$ORIGIN/...` included; library_dir unless given.
+    """
+    ffi = make_ffi(include_dir, [str(library_dir)], [runtime_library_dir or str(library_dir)])
+    (target / "um_cffi").mkdir(parents=True, exist_ok=True)
+    return Path(ffi.compile(tmpdir=str(target)))
+
+
+def _up_to_date(stamp: Path, include_dir: Path) -> bool:
+    inputs = [Path(__file__), HERE / "_bridge.c", *sorted((include_dir / "lbm").glob("*.h"))]
+    return stamp.exists() and all(path.stat().st_mtime <= stamp.stat().st_mtime for path in inputs)
 
 
 def main() -> None:
-    build = (ROOT / os.environ.get("UM_BUILD_DIR", "build")).resolve()
-    target = build / "python" / "um_cffi"
-    stamp = target / "_build.stamp"
-    inputs = [Path(__file__), *sorted((build / "include" / "lbm").glob("*.h"))]
-    if stamp.exists() and all(path.stat().st_mtime <= stamp.stat().st_mtime for path in inputs):
+    parser = argparse.ArgumentParser(description="Compile um_cffi._native.")
+    parser.add_argument("--build", type=Path, default=ROOT / os.environ.get("UM_BUILD_DIR", "build"))
+    parser.add_argument("--emit", type=Path, help="only write the C source to this file")
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    include_dir = build / "include"
+    if arguments.emit is not None:
+        emit(arguments.emit, include_dir)
         return
-    ffi = FFI()
-    ffi.cdef(DECLARATIONS)
-    ffi.set_source(
-        "um_cffi._native",
-        SOURCE,
-        include_dirs=[str(build / "include")],
-        library_dirs=[str(build / "lib")],
-        runtime_library_dirs=[str(build / "lib")],
-        libraries=["um"],
-    )
-    target.mkdir(parents=True, exist_ok=True)
-    print(f"-- compiling the Python binding into {target}", flush=True)
-    ffi.compile(tmpdir=str(build / "python"))
+    stamp = build / "python" / "um_cffi" / "_build.stamp"
+    if _up_to_date(stamp, include_dir):
+        return
+    print(f"-- compiling the Python binding into {stamp.parent}", flush=True)
+    compile_module(build / "python", include_dir, build / "lib")
     stamp.touch()
 
 

@@ -15,11 +15,11 @@ import time
 import market
 import numpy
 
-from um_cffi import Context, Message, MessageType, Receiver, WildcardReceiver
+from um_cffi import Context, Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
 
 
 class Book:
-    """What has arrived. Written by the context's thread only."""
+    """What has arrived. Written by the context's callback thread only."""
 
     def __init__(self, symbols: list[str]) -> None:
         self.waiting = {market.topic(symbol) for symbol in symbols}
@@ -30,7 +30,7 @@ class Book:
         self.next_number: dict[str, int] = {}
         self.last: dict[str, tuple[str, float]] = {}
 
-    def on_event(self, message: Message) -> None:
+    def on_event(self, message: ReceiverEvent) -> None:
         if message.type == MessageType.BEGIN_OF_SESSION:
             self.waiting.discard(message.topic)
             if not self.waiting:

@@ -21,11 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SECONDS_STOPPED = 5
 MESSAGES = 40000
 PUBLISHER = """
-import json, sys, time
-import um_cffi
-from um_cffi import Context, Source, UMError
+import dataclasses, json, sys, time
+from um_cffi import Context, Source, WouldBlock, config
 
-um_cffi.config(sys.argv[1])
+config.load(sys.argv[1])
 messages = int(sys.argv[2])
 with Context() as ctx:
     source = Source(ctx, "s3")
@@ -36,13 +35,13 @@ with Context() as ctx:
     begin = time.monotonic()
     for number in range(messages):
         try:
-            source.send(payload, block=False)
-        except UMError:
+            source.send_nowait(payload)
+        except WouldBlock:
             refused += 1
         if number % 50 == 49:  # a steady rate: 5 MB/s
             time.sleep(max(0.0, begin + number / 5000 - time.monotonic()))
     source.flush()
-    print(json.dumps({"refused": refused, **source.counts()}), flush=True)
+    print(json.dumps({"refused": refused, **dataclasses.asdict(source.counts())}), flush=True)
     sys.stdin.readline()
     time.sleep(3)
 """

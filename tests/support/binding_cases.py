@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections.abc import Callable
@@ -11,10 +12,12 @@ from um_cffi import (
     Message,
     MessageType,
     Receiver,
+    ReceiverEvent,
     Source,
     SourceEvent,
-    UMError,
-    UMTimeout,
+    SourceEventType,
+    TimedOut,
+    UmError,
     WildcardReceiver,
 )
 
@@ -31,7 +34,7 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 def case_l1_messages_sent_once_ready_all_arrive() -> None:
     got: list[bytes] = []
     with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
-        receiver = Receiver(receiving, "news", lambda message: got.append(message.data))
+        receiver = Receiver(receiving, "news", lambda message: got.append(bytes(message.data)))
         source = Source(sending, "news")
         source.wait_receivers(1, 30)
         for number in range(1000):
@@ -49,20 +52,20 @@ def case_s2_sent_delivered_lost_and_discarded_can_be_read() -> None:
         everything = WildcardReceiver(receiving, "^news$", lambda message: None)
         source = Source(sending, "news")
         source.wait_receivers(1, 30)
-        until(lambda: everything.counts()["sources"] == 1)
+        until(lambda: everything.counts().sources == 1)
         for number in range(100):
             source.send(b"%03d" % number)
         source.flush()
         until(lambda: len(got) == 100)
         sent = source.counts()
-        assert (sent["messages_sent"], sent["bytes_sent"], sent["receivers"]) == (100, 300, 1)
+        assert (sent.messages_sent, sent.bytes_sent, sent.receivers) == (100, 300, 1)
         for counts in (receiver.counts(), receiver.counts(got[0].source), everything.counts()):
-            assert (counts["delivered"], counts["sources"]) == (100, 1)
-            assert [counts[name] for name in ("missing", "lost", "late", "duplicates", "discarded")] == [0] * 5
-        assert set(receiving.counts().values()) == {0}
+            assert (counts.delivered, counts.sources) == (100, 1)
+            assert [counts.missing, counts.lost, counts.late, counts.duplicates, counts.discarded] == [0] * 5
+        assert set(dataclasses.astuple(receiving.counts())) == {0}
         try:
             receiver.counts("TCP:1.2.3.4:5:00000006[7]")
-        except UMError as error:
+        except UmError as error:
             assert "1.2.3.4" in str(error)
         else:
             raise AssertionError("counts of a source that is not there")
@@ -72,7 +75,7 @@ def case_wildcard_receiver_gets_all_matching_topics() -> None:
     got: set[str] = set()
     begun: set[str] = set()
 
-    def on_event(message: Message) -> None:
+    def on_event(message: ReceiverEvent) -> None:
         if message.type == MessageType.BEGIN_OF_SESSION:
             begun.add(message.topic)
 
@@ -88,36 +91,36 @@ def case_wildcard_receiver_gets_all_matching_topics() -> None:
 
 
 def case_events_come_to_the_source() -> None:
-    events: list[tuple[int, str]] = []
+    events: list[SourceEvent] = []
     with Context(**LOOPBACK) as sending:
-        Source(sending, "news", lambda event, address: events.append((event, address)))
+        Source(sending, "news", events.append)
         with Context(**LOOPBACK) as receiving:
             Receiver(receiving, "news", lambda message: None)
             until(lambda: events)
         until(lambda: len(events) >= 2)
-    assert events[0][0] == SourceEvent.CONNECT and events[0][1].startswith("TCP:127.0.0.1:")
-    assert events[1][0] == SourceEvent.DISCONNECT
+    assert events[0].type == SourceEventType.CONNECT and events[0].text.startswith("TCP:127.0.0.1:")
+    assert events[1].type == SourceEventType.DISCONNECT
 
 
 def case_statistics_count() -> None:
     got: list[bytes] = []
     with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
-        Receiver(receiving, "news", lambda message: got.append(message.data))
+        Receiver(receiving, "news", lambda message: got.append(bytes(message.data)))
         source = Source(sending, "news")
         source.wait_receivers(1, 30)
         for _ in range(10):
             source.send(b"12345", flush=True)
         until(lambda: len(got) == 10)
-        assert source.stats()["num_clients"] == 1
+        assert source.stats().num_clients == 1
         (stats,) = receiving.receiver_stats()
-        assert stats["messages"] >= 10
-        assert str(stats["source"]).startswith("TCP:127.0.0.1:")
+        assert stats.lbm_msgs_rcved >= 10
+        assert stats.source.startswith("TCP:127.0.0.1:")
 
 
 def case_errors_carry_number_and_text() -> None:
     try:
-        Context(no_such_option=1)
-    except UMError as error:
+        Context(options={"no_such_option": 1})
+    except UmError as error:
         assert error.errnum == 1 and "no_such_option" in str(error)
     else:
         raise AssertionError("an unknown option was accepted")
@@ -125,7 +128,7 @@ def case_errors_carry_number_and_text() -> None:
         source = Source(ctx, "news")
         try:
             source.wait_receivers(1, 0.1)
-        except UMTimeout:
+        except TimedOut:
             pass
         else:
             raise AssertionError("a receiver out of nothing")
@@ -140,7 +143,7 @@ def case_a_raising_callback_is_raised_again_by_close() -> None:
     got: list[bytes] = []
 
     def on_message(message: Message) -> None:
-        got.append(message.data)
+        got.append(bytes(message.data))
         raise RuntimeError("from the callback")
 
     with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
@@ -167,7 +170,7 @@ def case_exit_with_live_contexts_is_clean() -> None:
 def case_big_messages_travel_in_fragments() -> None:
     got: list[bytes] = []
     with Context(**LOOPBACK) as sending, Context(**LOOPBACK) as receiving:
-        Receiver(receiving, "news", lambda message: got.append(message.data))
+        Receiver(receiving, "news", lambda message: got.append(bytes(message.data)))
         source = Source(sending, "news")
         source.wait_receivers(1, 30)
         data = bytes(range(256)) * 40000

@@ -1,0 +1,132 @@
+"""Enumerations and events: what can arrive at a receiver, and what a source is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+from um_cffi._native import lib
+
+
+class MessageType(IntEnum):
+    """What a message or a record of a batch is (LBM_MSG_*)."""
+
+    DATA = lib.LBM_MSG_DATA
+    """A message."""
+    REQUEST = lib.LBM_MSG_REQUEST
+    """A message whose sender wants a response."""
+    RESPONSE = lib.LBM_MSG_RESPONSE
+    BEGIN_OF_SESSION = lib.LBM_MSG_BOS
+    """The first packet of a session has come: the source reaches this receiver."""
+    END_OF_SESSION = lib.LBM_MSG_EOS
+    """The source is gone."""
+    LOSS = lib.LBM_MSG_UNRECOVERABLE_LOSS
+    """One message is lost for good; the sequence number tells which."""
+    BURST_LOSS = lib.LBM_MSG_UNRECOVERABLE_LOSS_BURST
+    """A long gap is lost for good; the sequence number is the first one missing."""
+    NO_SOURCE = lib.LBM_MSG_NO_SOURCE_NOTIFICATION
+    """No source of the topic has been found after the configured number of queries."""
+    UME_REGISTRATION_ERROR = lib.LBM_MSG_UME_REGISTRATION_ERROR
+    UME_REGISTRATION_CHANGE = lib.LBM_MSG_UME_REGISTRATION_CHANGE
+    UME_REGISTRATION_SUCCESS = lib.LBM_MSG_UME_REGISTRATION_SUCCESS_EX
+    UME_REGISTRATION_COMPLETE = lib.LBM_MSG_UME_REGISTRATION_COMPLETE_EX
+    UME_DEREGISTRATION_SUCCESS = lib.LBM_MSG_UME_DEREGISTRATION_SUCCESS_EX
+    UME_DEREGISTRATION_COMPLETE = lib.LBM_MSG_UME_DEREGISTRATION_COMPLETE_EX
+    HF_RESET = lib.LBM_MSG_HF_RESET
+    """A hot-failover source starts its numbering again."""
+
+
+class MessageFlags(IntFlag):
+    """Properties of a received message (LBM_MSG_FLAG_*)."""
+
+    START_BATCH = lib.LBM_MSG_FLAG_START_BATCH
+    END_BATCH = lib.LBM_MSG_FLAG_END_BATCH
+    HF_PASS_THROUGH = lib.LBM_MSG_FLAG_HF_PASS_THROUGH
+    RETRANSMIT = lib.LBM_MSG_FLAG_RETRANSMIT
+    """Recovered, not from the live stream."""
+    IMMEDIATE = lib.LBM_MSG_FLAG_IMMEDIATE
+    HF_DUPLICATE = lib.LBM_MSG_FLAG_HF_DUPLICATE
+    TOPICLESS = lib.LBM_MSG_FLAG_TOPICLESS
+    HF_OPTIONAL = lib.LBM_MSG_FLAG_HF_OPTIONAL
+    HF_32 = lib.LBM_MSG_FLAG_HF_32
+    HF_64 = lib.LBM_MSG_FLAG_HF_64
+    OTR = lib.LBM_MSG_FLAG_OTR
+    """Recovered off the transport."""
+
+
+class SourceEventType(IntEnum):
+    """What a source is told (LBM_SRC_EVENT_*)."""
+
+    CONNECT = lib.LBM_SRC_EVENT_CONNECT
+    """A receiving context has joined; `text` is its address."""
+    DISCONNECT = lib.LBM_SRC_EVENT_DISCONNECT
+    """A receiving context has left; `text` is its address."""
+    WAKEUP = lib.LBM_SRC_EVENT_WAKEUP
+    """A send refused with WouldBlock may be tried again."""
+    SEQUENCE_NUMBER_INFO = lib.LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO
+    UME_REGISTRATION_ERROR = lib.LBM_SRC_EVENT_UME_REGISTRATION_ERROR
+    UME_STORE_UNRESPONSIVE = lib.LBM_SRC_EVENT_UME_STORE_UNRESPONSIVE
+    UME_REGISTRATION_SUCCESS = lib.LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX
+    UME_REGISTRATION_COMPLETE = lib.LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX
+    UME_MESSAGE_STABLE = lib.LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX
+    UME_DELIVERY_CONFIRMATION = lib.LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX
+    UME_MESSAGE_RECLAIMED = lib.LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX
+    FLIGHT_SIZE_NOTIFICATION = lib.LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION
+    TIMESTAMP = lib.LBM_SRC_EVENT_TIMESTAMP
+
+
+class Transport(IntEnum):
+    """Kinds of transport session, as statistics name them (LBM_TRANSPORT_STAT_*)."""
+
+    TCP = lib.LBM_TRANSPORT_STAT_TCP
+    LBTRM = lib.LBM_TRANSPORT_STAT_LBTRM
+    LBTRU = lib.LBM_TRANSPORT_STAT_LBTRU
+    LBTIPC = lib.LBM_TRANSPORT_STAT_LBTIPC
+    LBTSMX = lib.LBM_TRANSPORT_STAT_LBTSMX
+    BROKER = lib.LBM_TRANSPORT_STAT_BROKER
+
+
+@dataclass(frozen=True)
+class SourceEvent:
+    """One event of a source, given to its `on_event` on the dispatching thread."""
+
+    type: SourceEventType | int
+    """A plain int when the library reports a kind that this version of the package does not name."""
+    topic: str
+    """The topic of the source."""
+    text: str
+    """The address of the receiving context for CONNECT and DISCONNECT, the reason for errors, else empty."""
+    first_sequence_number: int = 0
+    last_sequence_number: int = 0
+    """Numbers of the message for SEQUENCE_NUMBER_INFO, else 0."""
+
+
+@dataclass(frozen=True)
+class ReceiverEvent:
+    """Something other than a message: beginning and end of a session, loss, no source. Given to `on_event`."""
+
+    type: MessageType | int
+    """A plain int when the library reports a kind that this version of the package does not name."""
+    topic: str
+    source: str
+    """Source string of the session; empty for NO_SOURCE."""
+    sequence_number: int
+    """Of a loss: the number that is lost, or the first one of a burst."""
+    timestamp_ns: int
+    """When it was reported: wall clock, nanoseconds since 1970."""
+    text: str = ""
+    """Explanation that comes with some kinds of events."""
+
+
+_MESSAGE_TYPES = {int(kind): kind for kind in MessageType}
+_SOURCE_EVENT_TYPES = {int(kind): kind for kind in SourceEventType}
+
+
+def message_type(number: int) -> MessageType | int:
+    """The enumeration member of a number, or the number itself."""
+    return _MESSAGE_TYPES.get(number, number)
+
+
+def source_event_type(number: int) -> SourceEventType | int:
+    """The enumeration member of a number, or the number itself."""
+    return _SOURCE_EVENT_TYPES.get(number, number)
