@@ -1,5 +1,8 @@
 """Two publishers and two subscribers exchange market data over TCP for about ten seconds, with a live table.
 
+One subscriber gets a callback for each message, the other takes batches into numpy. At the end their latencies are
+summed up, and drawn into demo-latency.png in the build directory.
+
 Topics are found by multicast on the loopback interface of a private network. Where a private network is not permitted,
 topics are found through the lbmrd daemon on 127.0.0.1 instead, and the demo says so.
 """
@@ -17,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import market
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
@@ -102,6 +106,42 @@ def live_table(publishers: list[Child], subscribers: list[Child]) -> Table:
     return table
 
 
+def screen(publishers: list[Child], subscribers: list[Child], done: float) -> Group:
+    """The table, and how much of the time has passed."""
+    return Group(live_table(publishers, subscribers), ProgressBar(total=1.0, completed=min(done, 1.0), width=60))
+
+
+def draw(subscribers: list[Child], path: Path) -> bool:
+    """The latency histograms as a picture; False where matplotlib is not installed."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=120, layout="constrained")
+    for child, colour in zip(subscribers, ("tab:blue", "tab:orange")):
+        counts = child.state["histogram"]
+        axes.stairs(counts, market.BINS_US, fill=True, alpha=0.45, color=colour, label=child.label)
+        axes.stairs(counts, market.BINS_US, color=colour)
+        for name in ("p50", "p99"):
+            value = child.state["latency_us"][name]
+            axes.axvline(value, color=colour, linestyle={"p50": "-", "p99": "--"}[name], linewidth=1)
+    used = [at for child in subscribers for at, count in enumerate(child.state["histogram"]) if count]
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(market.BINS_US[max(min(used) - 2, 0)], market.BINS_US[min(max(used) + 3, len(market.BINS_US) - 1)])
+    axes.set_ylim(bottom=0.8)
+    axes.set_xlabel("microseconds from send to application")
+    axes.set_ylabel("messages")
+    axes.set_title("Latency of the demo (lines: p50, dashed: p99)")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
+    return True
+
+
 def summary(console: Console, publishers: list[Child], subscribers: list[Child]) -> bool:
     sent = sum(child.count for child in publishers)
     console.print(f"\nsent      {sent:,} messages from {len(publishers)} publishers", soft_wrap=True)
@@ -123,12 +163,12 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
         f"topics {market.PREFIX}<{'|'.join(symbols)}>, {seconds:.0f} seconds at {2 * rate:,.0f} messages/s",
         soft_wrap=True,
     )
-    console.print(f"two publishers; two subscribers, one by topic, one by the pattern {market.PATTERN}", soft_wrap=True)
+    console.print(f"two publishers; two subscribers: callbacks by topic, batches by the pattern {market.PATTERN}", soft_wrap=True)
     children: list[Child] = []
     try:
         subscribers = [
-            Child("subscriber.py", "subscriber, by topic", {**common, "symbols": symbols, "wildcard": False}),
-            Child("subscriber.py", "subscriber, by pattern", {**common, "symbols": symbols, "wildcard": True}),
+            Child("subscriber.py", "callback receiver", {**common, "symbols": symbols, "batches": False}),
+            Child("subscriber.py", "batch receiver", {**common, "symbols": symbols, "batches": True}),
         ]
         children += subscribers
         publishers = [
@@ -140,11 +180,12 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
             child.wait_for("ready", 60)
         for child in publishers:
             child.tell("go")
-        with Live(live_table(publishers, subscribers), console=console, refresh_per_second=4, transient=True) as live:
+        begin = time.monotonic()
+        with Live(screen(publishers, subscribers, 0), console=console, refresh_per_second=4, transient=True) as live:
             while not all(child.state.get("done") for child in publishers):
                 if any(child.process.poll() is not None for child in children):
                     raise SystemExit("a process of the demo ended early")
-                live.update(live_table(publishers, subscribers))
+                live.update(screen(publishers, subscribers, (time.monotonic() - begin) / seconds))
                 time.sleep(0.25)
             end = time.monotonic() + 10
             total = sum(child.count for child in publishers)
@@ -154,7 +195,11 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
         for child in (*subscribers, *publishers):
             child.tell("end")
             child.finish()
-        return summary(console, publishers, subscribers)
+        good = summary(console, publishers, subscribers)
+        picture = BUILD / "demo-latency.png"
+        if draw(subscribers, picture):
+            console.print(f"latency histogram: {picture}", soft_wrap=True)
+        return good
     finally:
         for child in children:
             child.kill()

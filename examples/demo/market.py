@@ -7,10 +7,14 @@ import struct
 from importlib import resources
 from typing import NamedTuple
 
+import numpy
+
 PREFIX = "Market/US/SP500/"
 PATTERN = "^Market/US/.*$"
 
 _PAYLOAD = struct.Struct("<QId12s")
+TICK = numpy.dtype([("sent_ns", "<u8"), ("number", "<u4"), ("price", "<f8"), ("date", "S12")])  # the same, for numpy
+BINS_US = numpy.logspace(1, 6, 76)  # edges of the latency histogram: 10 us to 1 s, 15 bins for each power of ten
 
 
 class Tick(NamedTuple):
@@ -24,7 +28,7 @@ def pack(tick: Tick) -> bytes:
     return _PAYLOAD.pack(tick.sent_ns, tick.number, tick.price, tick.date.encode())
 
 
-def unpack(data: bytes) -> Tick:
+def unpack(data: bytes | memoryview) -> Tick:
     sent_ns, number, price, date = _PAYLOAD.unpack(data)
     return Tick(sent_ns, number, price, date.rstrip(b"\0").decode())
 

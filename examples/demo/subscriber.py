@@ -1,12 +1,12 @@
-"""A subscriber process of the demo: a receiver for each symbol, or one wildcard receiver for all of them.
+"""A subscriber process of the demo, in one of two ways: a callback for each message of a receiver for each symbol, or
+batches of one wildcard receiver, decoded by numpy.
 
 Says "ready" once every topic's session has begun, reports twice a second as JSON lines, and after the input's next line
-gives the percentiles of the whole run and ends.
+gives percentiles and histogram of the whole run and ends.
 """
 
 from __future__ import annotations
 
-import array
 import json
 import sys
 import threading
@@ -15,27 +15,28 @@ import time
 import market
 import numpy
 
-from um_cffi import Context, Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
+from um_cffi import Batch, Context, Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
 
 
 class Book:
-    """What has arrived. Written by the context's callback thread only."""
+    """What has arrived. Written by one thread, which is the context's callback thread or the one that takes batches."""
 
     def __init__(self, symbols: list[str]) -> None:
         self.waiting = {market.topic(symbol) for symbol in symbols}
         self.ready = threading.Event()
         self.received = 0
         self.lost = 0
-        self.latencies = array.array("Q")
+        self.batches = 0
+        self.latencies: list[numpy.ndarray] = []
         self.next_number: dict[str, int] = {}
         self.last: dict[str, tuple[str, float]] = {}
 
-    def on_event(self, message: ReceiverEvent) -> None:
-        if message.type == MessageType.BEGIN_OF_SESSION:
-            self.waiting.discard(message.topic)
+    def on_event(self, event: ReceiverEvent) -> None:
+        if event.type == MessageType.BEGIN_OF_SESSION:
+            self.waiting.discard(event.topic)
             if not self.waiting:
                 self.ready.set()
-        elif message.type in (MessageType.LOSS, MessageType.BURST_LOSS):
+        elif event.type in (MessageType.LOSS, MessageType.BURST_LOSS):
             self.lost += 1
 
     def on_message(self, message: Message) -> None:
@@ -45,21 +46,46 @@ class Book:
         self.lost += tick.number - self.next_number.get(symbol, 0)
         self.next_number[symbol] = tick.number + 1
         self.last[symbol] = (tick.date, tick.price)
-        self.latencies.append(now - tick.sent_ns)
+        self.latencies.append(numpy.array([now - tick.sent_ns]))
         self.received += 1
 
+    def on_batch(self, batch: Batch) -> None:
+        now = time.monotonic_ns()
+        ticks = batch.decode(market.TICK)
+        if len(ticks) == 0:
+            return
+        records = batch.records
+        topics = records["topic"][records["type"] == MessageType.DATA]
+        for topic in numpy.unique(topics).tolist():
+            mine = ticks[topics == topic]
+            symbol = batch.topics[topic][len(market.PREFIX) :]
+            expected = self.next_number.get(symbol, 0) + len(mine)
+            self.next_number[symbol] = int(mine["number"][-1]) + 1
+            self.lost += self.next_number[symbol] - expected
+            self.last[symbol] = (mine["date"][-1].decode(), float(mine["price"][-1]))
+        self.latencies.append(now - ticks["sent_ns"].astype(numpy.int64))
+        self.received += len(ticks)
+        self.batches += 1
+
     def report(self, since: int, final: bool) -> dict[str, object]:
-        count = len(self.latencies)
-        window = numpy.frombuffer(self.latencies[since:count].tobytes(), dtype=numpy.uint64)
-        points = numpy.percentile(window, [50, 99, 99.9, 100]) / 1000 if len(window) else [0.0] * 4
+        window = numpy.concatenate(self.latencies[since:] or [numpy.empty(0, numpy.int64)]) / 1000
+        points = numpy.percentile(window, [50, 99, 99.9, 100]) if len(window) else [0.0] * 4
         latency = dict(zip(("p50", "p99", "p99.9", "max"), (float(point) for point in points)))
-        return {
+        result: dict[str, object] = {
             "received": self.received,
             "lost": self.lost,
+            "batches": self.batches,
             "latency_us": latency,
             "last": dict(self.last),
-            "final": final,
         }
+        if final:
+            result["histogram"] = numpy.histogram(numpy.clip(window, *market.BINS_US[[0, -1]]), market.BINS_US)[0].tolist()
+        return result
+
+
+def take_batches(receiver: WildcardReceiver, book: Book) -> None:
+    for batch in receiver.batches():
+        book.on_batch(batch)
 
 
 def main() -> None:
@@ -67,8 +93,9 @@ def main() -> None:
     book = Book(settings["symbols"])
     stop = threading.Event()
     with Context(**settings["options"]) as ctx:
-        if settings["wildcard"]:
-            WildcardReceiver(ctx, market.PATTERN, book.on_message, book.on_event)
+        if settings["batches"]:
+            receiver = WildcardReceiver(ctx, market.PATTERN, on_event=book.on_event)
+            threading.Thread(target=take_batches, args=(receiver, book), daemon=True).start()
         else:
             for symbol in settings["symbols"]:
                 Receiver(ctx, market.topic(symbol), book.on_message, book.on_event)
