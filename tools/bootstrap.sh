@@ -13,7 +13,7 @@ say() { printf '%s\n' "-- $*"; }
 
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev)
 demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2)
-test_packages=("${demo_packages[@]}" clang clang-format llvm libxml2-utils nftables tshark tcpdump libzmq3-dev)
+test_packages=("${demo_packages[@]}" liblzma-dev clang clang-format llvm libxml2-utils nftables tshark tcpdump libzmq3-dev)
 
 # clang names its sanitizer and fuzzer runtime by version; ask the distribution which one goes with `clang`.
 clang_runtime() {
