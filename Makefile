@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 
-.PHONY: help build python demo test bench soak docs clean distclean
+.PHONY: help build python wheel demo test bench soak docs clean distclean
 
 help:
 	@echo "make demo    real market data through two publishers and two subscribers, about ten seconds"
@@ -13,6 +13,7 @@ help:
 	@echo "make build   libraries, headers, daemons, examples and tests into $(BUILD_DIR)/"
 	@echo "make bench   measure throughput, latency and memory beside raw baselines"
 	@echo "make soak    the long runs: full message counts and a million inputs per fuzz target"
+	@echo "make wheel   the Python wheel, with the library inside, into dist/"
 	@echo "make docs    HTML documentation into $(BUILD_DIR)/docs"
 	@echo "make clean   remove $(BUILD_DIR)/ and caches; make distclean removes .venv too"
 
@@ -30,6 +31,11 @@ python: build
 	@tools/bootstrap.sh demo
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/_build.py
 
+# A wheel and its source distribution in dist/.
+wheel:
+	@tools/bootstrap.sh test
+	@tools/build_wheel.sh dist
+
 demo: python
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) examples/demo/demo.py
 
@@ -46,9 +52,9 @@ soak:
 	@tools/bootstrap.sh test
 	@$(PYTHON) tools/run_tests.py --soak
 
-docs:
+docs: python
 	@tools/bootstrap.sh test
-	@$(PYTHON) -m sphinx -W -q -b html docs $(BUILD_DIR)/docs
+	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) -m sphinx -W -q -b html docs $(BUILD_DIR)/docs
 	@echo "documentation: $(BUILD_DIR)/docs/index.html"
 
 clean:

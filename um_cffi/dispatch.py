@@ -97,7 +97,6 @@ class Dispatcher(Closing):
         self._thread_id: int | None = None  # the thread inside dispatch_once(); under _state
         self._running = False  # it is past its waiting; under _state
         self._turn = 0  # how often it has been; under _state
-        self._claims = 0  # threads in await_idle(): dispatching lets them pass first
         self._unblocked = False
         self._again: list[Fed] = []  # a callback was interrupted in the middle of their messages
 

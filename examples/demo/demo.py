@@ -163,7 +163,9 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
         f"topics {market.PREFIX}<{'|'.join(symbols)}>, {seconds:.0f} seconds at {2 * rate:,.0f} messages/s",
         soft_wrap=True,
     )
-    console.print(f"two publishers; two subscribers: callbacks by topic, batches by the pattern {market.PATTERN}", soft_wrap=True)
+    console.print(
+        f"two publishers; two subscribers: callbacks by topic, batches by the pattern {market.PATTERN}", soft_wrap=True
+    )
     children: list[Child] = []
     try:
         subscribers = [

@@ -79,7 +79,9 @@ class Book:
             "last": dict(self.last),
         }
         if final:
-            result["histogram"] = numpy.histogram(numpy.clip(window, *market.BINS_US[[0, -1]]), market.BINS_US)[0].tolist()
+            result["histogram"] = numpy.histogram(numpy.clip(window, *market.BINS_US[[0, -1]]), market.BINS_US)[
+                0
+            ].tolist()
         return result
 
 

@@ -1,17 +1,79 @@
-"""The wheel and the source distribution, built once for all tests that look at them."""
+"""Modules named test_py_* use the binding in the process that runs them. Each is run by a pytest of its own inside a
+private network, and what came out is reported here test by test.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
-import packaging_support
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("UM_BUILD_DIR", str(ROOT / "build"))).resolve()
+HANG_SECONDS = 1800 if os.environ.get("UM_SANITIZED") or os.environ.get("UM_SOAK") else 600
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> packaging_support.Built:
-    """The sdist of this tree and the wheel built from it offline."""
-    if os.environ.get("UM_SANITIZED"):
-        pytest.skip("the wheel has a build of its own")
-    pytest.importorskip("scikit_build_core")
-    return packaging_support.build_all(tmp_path_factory.mktemp("dist"))
+_outcomes: dict[Path, dict[str, tuple[str, str]]] = {}
+
+
+def inside() -> bool:
+    return os.environ.get("UM_PRIVATE_NET") == "1"
+
+
+def sanitizer_environment() -> dict[str, str]:
+    """An interpreter that is not sanitized itself gets the run-time of the sanitizer before anything else."""
+    if not os.environ.get("UM_SANITIZED"):
+        return {}
+    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    options = "detect_leaks=0:abort_on_error=1:" + os.environ.get("ASAN_OPTIONS", "")
+    return {"LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": options, "PYTHONMALLOC": "malloc"}
+
+
+def run_module(path: Path, report: Path) -> dict[str, tuple[str, str]]:
+    """Outcome and text of each test of a module, by name."""
+    environment = {**os.environ, "UM_BUILD_DIR": str(BUILD), "PYTHONPATH": str(ROOT), **sanitizer_environment()}
+    command = [str(ROOT / "tools" / "private_net.sh"), sys.executable, "-X", "faulthandler", "-m", "pytest", "-q"]
+    command += ["-p", "no:cacheprovider", "-o", f"faulthandler_timeout={HANG_SECONDS // 3}", "-o", "addopts="]
+    command += [f"--junitxml={report}", str(path)]
+    output = report.with_suffix(".txt")
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            process.wait(HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+    words = output.read_text(errors="replace")[-20000:]
+    if not report.exists():
+        return {"": ("failure", f"pytest ended with {process.returncode} and no report:\n{words}")}
+    found = {}
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        bad = next((child for child in case if child.tag in ("failure", "error", "skipped")), None)
+        text = "" if bad is None else f"{bad.get('message')}\n{bad.text or ''}"
+        found[case.get("name", "")] = ("passed" if bad is None else bad.tag, text)
+    if process.returncode not in (0, 1):
+        found[""] = ("failure", f"pytest ended with {process.returncode}:\n{words}")
+    return found
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    path = pyfuncitem.path
+    if not path.name.startswith("test_py_") or inside():
+        return None
+    if path not in _outcomes:
+        factory = pyfuncitem.config._tmp_path_factory  # type: ignore[attr-defined]
+        _outcomes[path] = run_module(path, factory.mktemp("module") / "report.xml")
+    outcomes = _outcomes[path]
+    outcome, text = outcomes.get(pyfuncitem.name) or outcomes.get("") or ("failure", "the test did not run")
+    if outcome == "skipped":
+        pytest.skip(text)
+    if outcome != "passed":
+        pytest.fail(text, pytrace=False)
+    if "" in outcomes:
+        pytest.fail(outcomes[""][1], pytrace=False)
+    return True

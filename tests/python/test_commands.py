@@ -104,7 +104,9 @@ def test_ping_without_an_answer_fails(host: Host) -> None:
 def test_top_shows_rates_of_each_topic_and_its_receivers(host: Host) -> None:
     um(host, "pub", "-n", 100000, "-r", 500, "a/fast", "x" * 100)
     um(host, "pub", "-n", 100000, "-r", 20, "a/slow", "y")
-    rows = [json.loads(line) for line in um(host, "top", "--json", "-n", 6, "--interval", 0.5, "^a/").finish().splitlines()]
+    rows = [
+        json.loads(line) for line in um(host, "top", "--json", "-n", 6, "--interval", 0.5, "^a/").finish().splitlines()
+    ]
     last = {row["topic"]: row for row in rows[-2:]}
     assert set(last) == {"a/fast", "a/slow"}
     assert last["a/fast"]["messages_per_s"] > last["a/slow"]["messages_per_s"] > 0
@@ -134,7 +136,12 @@ def test_top_finds_the_receiver_that_does_not_keep_up(tmp_path: Path) -> None:
 
 def test_module_prints_versions_features_and_paths(host: Host) -> None:
     output = host.start_command(sys.executable, "-m", "um_cffi", env=ENV).finish()
-    for pattern in (r"^libum +0\.1\.0$", r"^feature: transport TCP +yes$", r"^library +/.*libum\.so\.0$", r"^programs .*lbmrd"):
+    for pattern in (
+        r"^libum +0\.1\.0$",
+        r"^feature: transport TCP +yes$",
+        r"^library +/.*libum\.so\.0$",
+        r"^programs .*lbmrd",
+    ):
         assert re.search(pattern, output, re.MULTILINE), output
 
 
@@ -152,7 +159,11 @@ def test_completion_scripts_name_every_command_and_option(host: Host, shell: str
 def test_bash_completes_commands_and_options(host: Host) -> None:
     script = um(host, "completion", "bash", library=False).finish()
     ask = 'COMP_WORDS=({words}); COMP_CWORD={at}; _um; echo "${{COMPREPLY[*]}}"'
-    for words, at, expected in (("um do", 1, "doctor"), ("um top --int", 2, "--interval --interface"), ("um completion f", 2, "fish")):
+    for words, at, expected in (
+        ("um do", 1, "doctor"),
+        ("um top --int", 2, "--interval --interface"),
+        ("um completion f", 2, "fish"),
+    ):
         line = script + ask.format(words=words, at=at)
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
         assert sorted(done.stdout.split()) == sorted(expected.split())

@@ -21,11 +21,22 @@ def test_i2_a_wheel_is_built_from_the_sdist_offline(built: Built) -> None:
 
 def test_i2_the_sdist_carries_every_source(built: Built) -> None:
     wanted = {"pyproject.toml", "CMakeLists.txt", "LICENSE", "README.md"}
-    for pattern in ("csrc/**/*.[ch]", "csrc/**/*.def", "include/*.h", "examples/c/*.[ch]", "um_cffi/**/*.py", "cmake/*"):
+    for pattern in (
+        "csrc/**/*.[ch]",
+        "csrc/**/*.def",
+        "include/*.h",
+        "examples/c/*.[ch]",
+        "um_cffi/**/*.py",
+        "cmake/*",
+    ):
         wanted |= {str(path.relative_to(ROOT)) for path in Path(ROOT).glob(pattern)}
     assert wanted <= names(built), wanted - names(built)
 
 
 def test_i2_the_sdist_carries_no_build_products(built: Built) -> None:
-    products = [name for name in names(built) if name.endswith((".o", ".so", ".a", ".pyc")) or name.startswith(("build", ".venv"))]
+    products = [
+        name
+        for name in names(built)
+        if name.endswith((".o", ".so", ".a", ".pyc")) or name.startswith(("build", ".venv"))
+    ]
     assert not products

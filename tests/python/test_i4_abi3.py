@@ -26,6 +26,9 @@ def test_i4_modules_and_programs_find_the_library_beside_them(built: Built, tmp_
     with zipfile.ZipFile(built.wheel) as archive:
         archive.extractall(tmp_path)
     package = tmp_path / "um_cffi"
-    for path, expected in ((package / "_native.abi3.so", "$ORIGIN/lib"), (package / "bin" / "minsrc", "$ORIGIN/../lib")):
+    for path, expected in (
+        (package / "_native.abi3.so", "$ORIGIN/lib"),
+        (package / "bin" / "minsrc", "$ORIGIN/../lib"),
+    ):
         dynamic = run("readelf", "-d", path)
         assert f"[{expected}]" in dynamic and "[libum.so.0]" in dynamic

@@ -36,7 +36,16 @@ def failing(found: dict[str, dict[str, str]]) -> set[str]:
 def test_o1_a_good_host_has_no_failure(host: Host) -> None:
     status, found = doctor(host)
     assert (status, failing(found)) == (0, set())
-    names = ("interface", "multicast", "receive buffers", "open files", "clock", "shared memory", "firewall", "exchange")
+    names = (
+        "interface",
+        "multicast",
+        "receive buffers",
+        "open files",
+        "clock",
+        "shared memory",
+        "firewall",
+        "exchange",
+    )
     assert set(names) <= set(found)
     assert found["exchange"]["state"] == "ok"
 
@@ -64,7 +73,12 @@ def test_o1_multicast_discarded_by_a_firewall(host: Host) -> None:
 def test_o1_without_multicast_a_daemon_is_enough(host: Host) -> None:
     host.start("lbmrd", "-i", "127.0.0.1").expect("started")
     status, found = doctor(
-        host, "-i", "127.0.0.1", "-d", "127.0.0.1:15380", before="ip link set lo multicast off; ip route del 224.0.0.0/4;"
+        host,
+        "-i",
+        "127.0.0.1",
+        "-d",
+        "127.0.0.1:15380",
+        before="ip link set lo multicast off; ip route del 224.0.0.0/4;",
     )
     assert (status, failing(found)) == (0, set())
     assert found["multicast"]["state"] == "warn" and found["exchange"]["state"] == "ok"
@@ -101,8 +115,8 @@ def test_o1_few_files(host: Host) -> None:
 
 
 def test_o1_ports_taken(host: Host) -> None:
-    occupy = "import socket,time\ns=socket.socket()\ns.bind(('',14371))\ns.listen()\nprint('taken',flush=True)\ntime.sleep(60)"
-    host.start_command(sys.executable, "-c", occupy).expect("taken")
+    code = "import socket as s, time; x = s.socket(); x.bind((str(), 14371)); x.listen(); print(1, flush=True)"
+    host.start_command(sys.executable, "-c", f"{code}; time.sleep(60)").expect("1")
     status, found = doctor(host, "-o", "transport_tcp_port_high=14371")
     assert status == 1
     assert "TCP ports" in failing(found) and "14371..14371" in found["TCP ports"]["text"]
@@ -117,7 +131,9 @@ def test_o1_a_wrong_line_in_a_configuration_file(host: Host, tmp_path: Path) -> 
 
 
 def test_o1_the_plain_text_shows_state_finding_and_remedy(host: Host) -> None:
-    process = host.start_command("sh", "-c", 'ulimit -S -n 200; exec "$@"', "sh", sys.executable, "-m", "um_cffi", "doctor", env=ENV)
+    process = host.start_command(
+        "sh", "-c", 'ulimit -S -n 200; exec "$@"', "sh", sys.executable, "-m", "um_cffi", "doctor", env=ENV
+    )
     assert process.wait() == 1
     assert "FAIL  open files" in process.output and "remedy: " in process.output
     assert " 1 failures in " in process.output.splitlines()[-1]

@@ -40,7 +40,19 @@ def build_all(folder: Path) -> Built:
     name = run(sys.executable, "-c", code, folder, cwd=ROOT, env=clean_environment()).split()[-1]
     sdist = folder / name
     options = ("--no-index", "--no-build-isolation", "--no-deps", "--no-cache-dir", "--disable-pip-version-check")
-    run(*OFFLINE, sys.executable, "-m", "pip", "wheel", "-q", *options, "-w", folder / "wheels", sdist, env=clean_environment())
+    run(
+        *OFFLINE,
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        *options,
+        "-w",
+        folder / "wheels",
+        sdist,
+        env=clean_environment(),
+    )
     (wheel,) = (folder / "wheels").glob("*.whl")
     return Built(sdist, wheel)
 

@@ -131,7 +131,9 @@ def network_interfaces(settings: Settings) -> list[Row]:
         rows.append(("interface", "warn", f"{text}: this host only", "bring a network interface up to reach others"))
     elif others and not wanted:
         names = ", ".join(f"{each.name} {each.address}" for each in others)
-        rows.append(("interface", "warn", f"{text}; as well possible: {names}", f"option default_interface {chosen.address}"))
+        rows.append(
+            ("interface", "warn", f"{text}; as well possible: {names}", f"option default_interface {chosen.address}")
+        )
     else:
         rows.append(("interface", "ok", text, ""))
     return rows
@@ -180,7 +182,9 @@ def _multicast_reason(group: str, chosen: Interface) -> str:
 def socket_buffers(settings: Settings) -> list[Row]:
     """The kernel grants the buffers that the options ask for."""
     return [
-        _buffer_row(settings, "receive buffers", socket.SO_RCVBUF, "rmem_max", "resolver_multicast_receiver_socket_buffer"),
+        _buffer_row(
+            settings, "receive buffers", socket.SO_RCVBUF, "rmem_max", "resolver_multicast_receiver_socket_buffer"
+        ),
         _buffer_row(settings, "send buffers", socket.SO_SNDBUF, "wmem_max", "transport_lbtrm_source_socket_buffer"),
     ]
 
@@ -246,7 +250,14 @@ def permissions(settings: Settings) -> list[Row]:
     rows: list[Row] = []
     folder = "/dev/shm"
     if not os.access(folder, os.W_OK):
-        rows.append(("shared memory", "FAIL", f"{folder} is not writable", f"mount -t tmpfs tmpfs {folder}; chmod 1777 {folder}"))
+        rows.append(
+            (
+                "shared memory",
+                "FAIL",
+                f"{folder} is not writable",
+                f"mount -t tmpfs tmpfs {folder}; chmod 1777 {folder}",
+            )
+        )
     else:
         free = shutil.disk_usage(folder).free
         text, remedy = f"{folder}: {free >> 20} MiB free", f"mount -o remount,size=1G {folder} (containers: --shm-size)"
@@ -283,7 +294,9 @@ def firewall(_: Settings) -> list[Row]:
         lines = [line.strip() for line in done.stdout.splitlines()]
         dropping = [line for line in lines if "drop" in line or "reject" in line or "DROP" in line or "REJECT" in line]
         if dropping:
-            remedy = "let UDP 12965 and 15380, and the TCP ports of sessions (14371..14390) and requests (14391..14395) pass"
+            remedy = (
+                "let UDP 12965 and 15380, and the TCP ports of sessions (14371..14390) and requests (14391..14395) pass"
+            )
             return [("firewall", "warn", f"{len(dropping)} rules discard packets, such as: {dropping[0][:80]}", remedy)]
         return [("firewall", "ok", "no rule discards packets", "")]
     return [("firewall", "ok", "neither nft nor iptables is installed", "")]
@@ -292,7 +305,11 @@ def firewall(_: Settings) -> list[Row]:
 def exchange(settings: Settings) -> list[Row]:
     """A source and a receiver of this host find each other, and a message arrives."""
     given = {"resolver_multicast_ttl": 0, **settings.options["context"]}
-    quiet = {name: BUFFER_BAD for name in OPTIONS["context"] if name.endswith("receiver_socket_buffer") and name.startswith("resolver")}
+    quiet = {
+        name: BUFFER_BAD
+        for name in OPTIONS["context"]
+        if name.endswith("receiver_socket_buffer") and name.startswith("resolver")
+    }
     topic = f"um.doctor/{socket.gethostname()}/{os.getpid()}"
     begin = time.monotonic()
     try:
@@ -306,7 +323,9 @@ def exchange(settings: Settings) -> list[Row]:
         remedy = "mend what is marked above; without multicast run lbmrd and give its address with -d"
         return [("exchange", "FAIL", f"source and receiver do not meet: {error}", remedy)]
     if not arrived:
-        return [("exchange", "FAIL", "connected, but a message sent does not arrive", "look for a firewall between them")]
+        return [
+            ("exchange", "FAIL", "connected, but a message sent does not arrive", "look for a firewall between them")
+        ]
     return [("exchange", "ok", f"a message arrived, {(time.monotonic() - begin) * 1e3:.0f} ms after the start", "")]
 
 

@@ -50,7 +50,12 @@ def add_library_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-i", "--interface", metavar="ADDRESS", help="default_interface, for example 10.0.0.0/8")
     group.add_argument("-d", "--daemon", metavar="HOST:PORT", help="lbmrd to find topics through instead of multicast")
     group.add_argument(
-        "-o", "--option", action="append", default=[], metavar="[SCOPE.]NAME=VALUE", help="any option of docs/options.md"
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="[SCOPE.]NAME=VALUE",
+        help="any option of docs/options.md",
     )
 
 

@@ -102,9 +102,8 @@ def fish() -> str:
         for names, text, value in _options(sub):
             flags = " ".join(f"-l {each[2:]}" if each.startswith("--") else f"-s {each[1:]}" for each in names)
             described = text.replace("'", "")
-            lines.append(
-                f"complete -c um -n '__fish_seen_subcommand_from {name}' {flags}{' -r' if value else ''} -d '{described}'"
-            )
+            needs = " -r" if value else ""
+            lines.append(f"complete -c um -n '__fish_seen_subcommand_from {name}' {flags}{needs} -d '{described}'")
     lines.append("complete -c um -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'")
     return "\n".join(lines) + "\n"
 

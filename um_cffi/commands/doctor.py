@@ -49,7 +49,9 @@ def examine(settings: _common.Settings) -> list[Finding]:
     return found
 
 
-def _one(check: Callable[[_common.Settings], list[tuple[str, str, str, str]]], settings: _common.Settings) -> list[Finding]:
+def _one(
+    check: Callable[[_common.Settings], list[tuple[str, str, str, str]]], settings: _common.Settings
+) -> list[Finding]:
     try:
         return [Finding(*each) for each in check(settings)]
     except Exception as error:

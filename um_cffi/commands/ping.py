@@ -22,14 +22,16 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "ping",
         help="measure round trips",
-        description='Send on NAME/ping and time the answers on NAME/pong; "um ping --echo NAME" answers on another host.',
+        description='Send on NAME/ping and time the answers on NAME/pong, from "um ping --echo NAME" elsewhere.',
     )
     parser.add_argument("name", metavar="NAME", nargs="?", default="um", help="prefix of the two topics (um)")
     parser.add_argument("--echo", action="store_true", help="answer until interrupted")
     parser.add_argument("-n", "--count", type=_common.positive, default=5, help="messages to send (5)")
     parser.add_argument("--interval", type=_common.seconds, default=0.2, help="seconds between them (0.2)")
     parser.add_argument("-s", "--size", type=int, default=64, help=f"bytes of payload, at least {HEADER.size} (64)")
-    parser.add_argument("-t", "--timeout", type=_common.seconds, default=5, help="seconds to wait for the other side (5)")
+    parser.add_argument(
+        "-t", "--timeout", type=_common.seconds, default=5, help="seconds to wait for the other side (5)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="the summary only")
     _common.add_library_options(parser)
     parser.set_defaults(run=run)
@@ -87,9 +89,7 @@ def _ask(ctx: Context, settings: _common.Settings, arguments: argparse.Namespace
     return _summary(arguments.count, sorted(times))
 
 
-def _wait(
-    answers: queue.SimpleQueue[tuple[int, int, int]], number: int, begin: int, timeout: float
-) -> float | None:
+def _wait(answers: queue.SimpleQueue[tuple[int, int, int]], number: int, begin: int, timeout: float) -> float | None:
     """Microseconds to the answer of this message; answers to others (of other processes, or late) are passed over."""
     end = time.monotonic() + timeout
     while True:

@@ -23,11 +23,17 @@ def add_parser(commands: Any) -> None:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--text", dest="format", action="store_const", const="text", help="payload as a line (default)")
     kinds.add_argument("--hex", dest="format", action="store_const", const="hex", help="payload as hexadecimal digits")
-    kinds.add_argument("--json", dest="format", action="store_const", const="json", help="one JSON object for each line")
-    parser.add_argument("-v", "--verbose", action="store_true", help="time, topic and sequence number before the payload")
+    kinds.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="one JSON object for each line"
+    )
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="time, topic and sequence number before the payload"
+    )
     parser.add_argument("-e", "--events", action="store_true", help="also beginnings and ends of sessions, and losses")
     parser.add_argument("-n", "--count", type=_common.positive, help="end after so many messages")
-    parser.add_argument("-t", "--timeout", type=_common.seconds, help="end after so many seconds; status 1 short of COUNT")
+    parser.add_argument(
+        "-t", "--timeout", type=_common.seconds, help="end after so many seconds; status 1 short of COUNT"
+    )
     _common.add_library_options(parser)
     parser.set_defaults(run=run, format="text")
 

@@ -162,7 +162,17 @@ class _Json:
     """One object for each row."""
 
     def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
-        names = ("topic", "source", "messages", "messages_per_s", "kilobytes_per_s", "lost", "receivers", "slow", "state")
+        names = (
+            "topic",
+            "source",
+            "messages",
+            "messages_per_s",
+            "kilobytes_per_s",
+            "lost",
+            "receivers",
+            "slow",
+            "state",
+        )
         for row in rows:
             print(json.dumps({"time": round(time.time(), 3), **dict(zip(names, row))}))
         sys.stdout.flush()
