@@ -17,6 +17,10 @@ ENV = {"PYTHONPATH": str(ROOT), "UM_BUILD_DIR": str(BUILD)}
 pytestmark = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="the sanitizer would have to be preloaded")
 
 
+NO_GROUPS = """nft add table ip t; nft 'add chain ip t c { type filter hook input priority 0; }';
+nft add rule ip t c ip daddr 224.0.0.0/4 drop;"""
+
+
 def doctor(host: Host, *arguments: str, before: str = "") -> tuple[int, dict[str, dict[str, str]]]:
     """Status and findings by name; `before` is shell text run first in the same place."""
     command = [sys.executable, "-m", "um_cffi", "doctor", "--json", *arguments]
@@ -51,20 +55,23 @@ def test_o1_a_good_host_has_no_failure(host: Host) -> None:
 
 
 def test_o1_every_failure_and_warning_has_a_remedy(host: Host) -> None:
-    _, found = doctor(host, before="ip link set lo multicast off; ulimit -n 100;")
+    _, found = doctor(host, before=NO_GROUPS + "ulimit -S -n 100;")
     assert all(bool(each["remedy"]) == (each["state"] != "ok") for each in found.values()), found
 
 
-def test_o1_no_multicast(host: Host) -> None:
-    status, found = doctor(host, before="ip link set lo multicast off; ip route del 224.0.0.0/4 dev lo;")
+def test_o1_no_multicast(two_hosts: tuple[Host, Host]) -> None:
+    before = "ip link set eth0 multicast off;"
+    status, found = doctor(two_hosts[0], before=before)
     assert status == 1
-    assert failing(found) >= {"multicast"}
+    assert "eth0 is without multicast" in found["interface"]["text"]
+    assert found["interface"]["remedy"].startswith("ip link set eth0 multicast on")
+    status, found = doctor(two_hosts[0], "-i", "10.9.8.0/24", before=before)
+    assert status == 1 and "multicast" in failing(found)
     assert "multicast on" in found["multicast"]["remedy"] and "lbmrd" in found["multicast"]["remedy"]
 
 
 def test_o1_multicast_discarded_by_a_firewall(host: Host) -> None:
-    rules = "nft add table ip t; nft 'add chain ip t c { type filter hook input priority 0; }';"
-    status, found = doctor(host, before=f"{rules} nft add rule ip t c ip daddr 224.0.0.0/4 drop;")
+    status, found = doctor(host, before=NO_GROUPS)
     assert status == 1
     assert {"multicast", "exchange"} <= failing(found)
     assert found["firewall"]["state"] == "warn" and "224.0.0.0/4 drop" in found["firewall"]["text"]
@@ -72,14 +79,7 @@ def test_o1_multicast_discarded_by_a_firewall(host: Host) -> None:
 
 def test_o1_without_multicast_a_daemon_is_enough(host: Host) -> None:
     host.start("lbmrd", "-i", "127.0.0.1").expect("started")
-    status, found = doctor(
-        host,
-        "-i",
-        "127.0.0.1",
-        "-d",
-        "127.0.0.1:15380",
-        before="ip link set lo multicast off; ip route del 224.0.0.0/4;",
-    )
+    status, found = doctor(host, "-i", "127.0.0.1", "-d", "127.0.0.1:15380", before=NO_GROUPS)
     assert (status, failing(found)) == (0, set())
     assert found["multicast"]["state"] == "warn" and found["exchange"]["state"] == "ok"
 

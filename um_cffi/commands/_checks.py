@@ -127,7 +127,14 @@ def network_interfaces(settings: Settings) -> list[Row]:
         return rows
     others = [e for e in everything if e.up and e.address and e.multicast and not e.loopback and e.name != chosen.name]
     text = f"contexts use {chosen.name} {chosen.address}"
-    if chosen.loopback and not wanted:
+    without = [
+        each.name for each in everything if each.up and each.address and not each.multicast and not each.loopback
+    ]
+    if chosen.loopback and not wanted and without:
+        text = f"{text}: this host only, because {', '.join(without)} is without multicast"
+        remedy = f"ip link set {without[0]} multicast on, or option default_interface and lbmrd"
+        rows.append(("interface", "FAIL", text, remedy))
+    elif chosen.loopback and not wanted:
         rows.append(("interface", "warn", f"{text}: this host only", "bring a network interface up to reach others"))
     elif others and not wanted:
         names = ", ".join(f"{each.name} {each.address}" for each in others)
@@ -159,7 +166,7 @@ def multicast(settings: Settings) -> list[Row]:
 
 def _multicast_reason(group: str, chosen: Interface) -> str:
     """Why a datagram to the group does not come back, empty if it does."""
-    if not chosen.multicast:
+    if not chosen.multicast and not chosen.loopback:  # a loopback interface carries it all the same
         return "the interface has no MULTICAST flag"
     source = socket.inet_aton(chosen.address)
     receiver, sender = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
