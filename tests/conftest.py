@@ -11,3 +11,4 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 os.environ.setdefault("UM_BUILD_DIR", str(ROOT / "build"))
 
 from fixtures import host, loopback_config, two_hosts, wire  # noqa: E402, F401
+from packaging_support import built  # noqa: E402, F401

@@ -10,6 +10,8 @@ import venv
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 OFFLINE = ["unshare", "--net"] if os.geteuid() == 0 else []  # a download would fail, not only be refused
 
@@ -55,6 +57,15 @@ def build_all(folder: Path) -> Built:
     )
     (wheel,) = (folder / "wheels").glob("*.whl")
     return Built(sdist, wheel)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The sdist of this tree and the wheel built from it offline."""
+    if os.environ.get("UM_SANITIZED"):
+        pytest.skip("the wheel has a build of its own")
+    pytest.importorskip("scikit_build_core")
+    return build_all(tmp_path_factory.mktemp("dist"))
 
 
 def fresh_environment(folder: Path) -> Path:
