@@ -84,9 +84,10 @@ def check_option(scopes: tuple[str, ...], name: str, value: object) -> tuple[str
     written = option_text(value)
     if option.kind == "SWITCH" and written not in ("0", "1"):
         raise InvalidArgument(f"{scope} option {name} {written}: must be True or False (default {option.default})")
-    if option.kind == "ENUM" and not written.lstrip("-").isdigit() and written.lower() not in option.values:
-        near = difflib.get_close_matches(written.lower(), option.values, 1, 0.5)
-        hint = f"; did you mean {near[0]}?" if near else ""
+    known = {name.lower(): name for name in option.values} if option.kind == "ENUM" else {}
+    if option.kind == "ENUM" and not written.lstrip("-").isdigit() and written.lower() not in known:
+        near = difflib.get_close_matches(written.lower(), known, 1, 0.5)
+        hint = f"; did you mean {known[near[0]]}?" if near else ""
         raise InvalidArgument(
             f"{scope} option {name} {written}: must be {_allowed(option)} (default {option.default}){hint}"
         )

@@ -27,6 +27,7 @@ EXIT_PATIENCE = 2.0  # seconds that the interpreter's exit waits for a callback 
 
 _numbers = itertools.count(1)
 _living: weakref.WeakSet[Closing] = weakref.WeakSet()
+_exiting = False
 _exit_order: list[Callable[[], None]] = []
 
 
@@ -89,6 +90,8 @@ class Closing:
                 f"the {self._name} was made before fork(): only the parent process may use it; make a new one here"
             )
         if self._closed:
+            if _exiting and threading.current_thread() is not threading.main_thread():
+                raise SystemExit  # a daemon thread at the interpreter's exit: nobody is left to be told
             raise InvalidArgument(f"the {self._name} is closed")
 
     @contextlib.contextmanager
@@ -152,6 +155,8 @@ def _objects() -> list[Closing]:
 
 
 def _close_all() -> None:
+    global _exiting
+    _exiting = True
     for each in _objects():
         if each._internal:
             continue  # closed by the object it belongs to

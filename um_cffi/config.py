@@ -102,7 +102,8 @@ def _ask_library(path: str | os.PathLike[str], application: str | None) -> list[
     )
     if done.returncode == 0:
         return []
-    return [Problem(0, (done.stdout or done.stderr).strip().splitlines()[-1])]
+    lines = [*done.stderr.splitlines(), *done.stdout.splitlines()]  # what the library has logged, then the error
+    return [Problem(0, line) for line in lines if line.strip()]
 
 
 def _report(path: str, application: str | None = None) -> None:

@@ -1,0 +1,291 @@
+"""Contexts, sources, timers, descriptors, logging and statistics as objects."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+import time
+
+import pytest
+from pairs import loopback, pair, until
+
+import um_cffi
+from um_cffi import (
+    Context,
+    EventQueue,
+    InvalidArgument,
+    NotSupported,
+    Receiver,
+    Source,
+    SourceEvent,
+    SourceEventType,
+    TimedOut,
+    Transport,
+    logs,
+)
+
+
+def test_l1_messages_sent_once_ready_all_arrive() -> None:
+    """No sleep anywhere: what is sent after the wait returns is received, however the wait is made."""
+
+    async def main() -> None:
+        for number in range(10):
+            with loopback() as sending, loopback() as receiving:
+                receiver = Receiver(receiving, "news")
+                source = Source(sending, "news")
+                if number % 2:
+                    await source.await_receivers(1, 30)
+                else:
+                    source.wait_receivers(1, 30)
+                source.send_many([b"%d" % n for n in range(100)], flush=True)
+                await receiver.await_ready(1, 30)
+                got: list[bytes] = []
+                async for message in receiver:
+                    got.append(bytes(message.data))
+                    if len(got) == 100:
+                        break
+                assert got == [b"%d" % n for n in range(100)]
+                assert source.receivers() == 1 and receiver.ready() == 1
+
+    asyncio.run(main())
+
+
+def test_l1_waiting_in_vain_tells_what_is_missing() -> None:
+    with loopback() as ctx, Source(ctx, "news") as source, Receiver(ctx, "other") as receiver:
+        begin = time.monotonic()
+        with pytest.raises(TimedOut, match=r"source of news: 0 of 2 receivers connected after 0\.25 s"):
+            source.wait_receivers(2, 0.25)
+        assert time.monotonic() - begin >= 0.25
+        with pytest.raises(TimeoutError, match="receiver of other: sessions of 0 of 1 sources"):
+            receiver.wait_ready(1, 0)
+        with pytest.raises(TimedOut):
+            asyncio.run(source.await_receivers(1, 0.02))
+        with pytest.raises(InvalidArgument, match="timeout -1"):
+            source.wait_receivers(1, -1)
+
+
+def test_source_events() -> None:
+    events: list[SourceEvent] = []
+    threads: set[str] = set()
+
+    def on_event(event: SourceEvent) -> None:
+        events.append(event)
+        threads.add(threading.current_thread().name)
+
+    with loopback() as sending:
+        source = Source(sending, "news", on_event)
+        with loopback() as receiving, Receiver(receiving, "news"):
+            source.wait_receivers()
+            until(lambda: events)
+        until(lambda: len(events) == 2)
+    assert [event.type for event in events] == [SourceEventType.CONNECT, SourceEventType.DISCONNECT]
+    assert events[0].text.startswith("TCP:127.0.0.1:") and events[0].topic == "news"
+    (name,) = threads
+    assert name.startswith("um_cffi context")
+
+
+def test_source_events_go_to_an_event_queue() -> None:
+    events: list[SourceEvent] = []
+    with EventQueue() as queue, loopback() as sending, Source(sending, "news", events.append, queue) as source:
+        with loopback() as receiving, Receiver(receiving, "news"):
+            source.wait_receivers()
+            assert not events
+            while not events:
+                queue.dispatch(0.1)
+        assert events[0].type == SourceEventType.CONNECT
+
+
+def test_timers() -> None:
+    calls: list[tuple[str, float]] = []
+    begin = time.monotonic()
+
+    def call(name: str) -> None:
+        calls.append((name, time.monotonic() - begin))
+
+    with loopback() as ctx:
+        never = ctx.call_later(0.05, call, "never")
+        never.cancel()
+        ctx.call_later(0.06, call, "later")
+        ctx.call_later(0.02, call, "soon")
+        every = ctx.call_every(0.01, call, "every")
+        until(lambda: [name for name, _ in calls].count("every") >= 5 and "later" in [name for name, _ in calls])
+        every.cancel()
+        time.sleep(0.05)
+        count = len(calls)
+        time.sleep(0.05)
+        assert len(calls) == count and never.cancelled and every.cancelled
+    times = {name: at for name, at in reversed(calls)}
+    assert times["soon"] >= 0.02 and times["later"] >= 0.06 and "never" not in times
+    with pytest.raises(InvalidArgument, match="closed"):
+        ctx.call_later(1, call, "closed")
+    with loopback() as ctx, pytest.raises(InvalidArgument, match="timer -1"):
+        ctx.call_later(-1, call, "negative")
+
+
+def test_timers_of_an_event_queue() -> None:
+    calls: list[int] = []
+    with EventQueue() as queue:
+        queue.call_later(0.01, calls.append, 1)
+        timer = queue.call_every(0.02, calls.append, 2)
+        queue.dispatch(0.1)
+        timer.cancel()
+        assert calls[0] == 1 and 2 <= calls.count(2) <= 5
+
+
+def test_descriptors() -> None:
+    left, right = socket.socketpair()
+    got: list[bytes] = []
+    writable = threading.Event()
+    with left, right, loopback() as ctx:
+        ctx.add_reader(left, lambda: got.append(left.recv(100)))
+        right.send(b"one")
+        until(lambda: got == [b"one"])
+        ctx.add_writer(left.fileno(), writable.set)
+        assert writable.wait(30)
+        ctx.remove_writer(left)
+        right.send(b"two")
+        until(lambda: got == [b"one", b"two"])
+        ctx.remove_reader(left)
+        right.send(b"three")
+        time.sleep(0.05)
+        assert got == [b"one", b"two"]
+
+
+def test_exception_of_a_timer_is_raised_by_close(caplog: pytest.LogCaptureFixture) -> None:
+    def bad() -> None:
+        raise LookupError("of the timer")
+
+    ctx = loopback()
+    ctx.call_later(0, bad)
+    until(lambda: "callback of context raised" in caplog.text)
+    with pytest.raises(LookupError, match="of the timer"):
+        ctx.close()
+    ctx.close()
+    assert ctx.closed and "(closed)" in repr(ctx)
+
+
+def test_library_lines_go_to_logging(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "um_cffi.library"):
+        logs.enable()
+        for number in range(1000):
+            um_cffi._native.lib.lbm_logf(um_cffi._native.lib.LBM_LOG_WARNING, b"line %s", ffi_text(b"%d" % number))
+        until(lambda: len(caplog.records) >= 1000)
+    lines = [record for record in caplog.records if record.name == "um_cffi.library" and "line" in record.getMessage()]
+    assert len(lines) == 1000
+    assert {record.levelno for record in lines} == {logging.WARNING}
+    assert lines[-1].getMessage().endswith("line 999")
+
+
+def ffi_text(words: bytes) -> object:
+    return um_cffi._native.ffi.new("char[]", words)
+
+
+def test_log_never_waits_for_python() -> None:
+    """While Python is busy in a handler, lines are dropped and counted beyond the bound, and nobody waits."""
+    go_on, begun = threading.Event(), threading.Event()
+    got: list[str] = []
+
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            begun.set()
+            go_on.wait(60)
+            got.append(record.getMessage())
+
+    handler = Slow()
+    logs.enable()
+    logger = logging.getLogger("um_cffi.library")
+    logger.addHandler(handler)
+    try:
+        for _ in range(20000):
+            um_cffi._native.lib.lbm_logf(um_cffi._native.lib.LBM_LOG_WARNING, b"much")
+        assert begun.wait(30)
+        go_on.set()
+        until(lambda: any("dropped" in line for line in got))
+    finally:
+        go_on.set()
+        logger.removeHandler(handler)
+    assert len(got) >= 10000
+
+
+def test_statistics_are_objects() -> None:
+    got: list[int] = []
+    with pair(lambda message: got.append(len(message))) as (source, receiver):
+        for _ in range(10):
+            source.send(b"12345", flush=True)
+        until(lambda: len(got) == 10)
+        stats = source.stats()
+        assert (stats.transport, stats.num_clients) == (Transport.TCP, 1)  # type: ignore[union-attr]
+        (session,) = receiver.stats()
+        assert session.lbm_msgs_rcved >= 10 and session.source == stats.source  # type: ignore[union-attr]
+        assert receiver._ctx.receiver_stats() == [session]
+        assert source._ctx.source_stats() == [source.stats()]
+        assert source.counts().bytes_sent == 50
+        assert receiver.counts(next(iter(receiver._sources))).delivered == 10
+        assert receiver._ctx.stats().tr_rcv_topics == 1
+        with pytest.raises(AttributeError):
+            stats.num_clients = 5  # type: ignore[misc, union-attr]
+
+
+def test_sequential_context_is_run_by_the_application() -> None:
+    with loopback(operational_mode="sequential") as ctx:
+        stop = threading.Event()
+
+        def run() -> None:
+            while not stop.is_set():
+                ctx.process_events(0.01)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        got: list[bytes] = []
+        receiver = Receiver(ctx, "news", lambda message: got.append(bytes(message.data)))
+        with loopback() as sending, Source(sending, "news") as source:
+            source.wait_receivers()
+            source.send(b"x", flush=True)
+            until(lambda: got == [b"x"])
+        receiver.close()
+        stop.set()
+        thread.join(30)
+    with loopback() as ctx, pytest.raises(InvalidArgument, match="operational_mode"):
+        ctx.process_events()
+
+
+def test_event_queue_options() -> None:
+    with pytest.raises(NotSupported, match="queue_enqueue_notification"):
+        EventQueue(queue_enqueue_notification=1)
+    with pytest.raises(InvalidArgument, match="did you mean queue_size_warning"):
+        EventQueue(options={"queue_size_warnings": 1})
+    with EventQueue() as queue:
+        assert queue.dispatch(0) == 0
+        queue.unblock()
+        assert queue.dispatch() == 0
+
+
+def test_context_closes_its_children_and_may_be_closed_twice() -> None:
+    ctx = loopback()
+    source, receiver = Source(ctx, "news"), Receiver(ctx, "news")
+    ctx.close()
+    assert source.closed and receiver.closed
+    ctx.close()
+    source.close()
+    with pytest.raises(InvalidArgument, match="context is closed"):
+        ctx.stats()
+    with pytest.raises(InvalidArgument), Context({"default_interface": "127.0.0.1", "no such": 1}):
+        pass
+
+
+def test_failing_creations_leave_nothing_behind() -> None:
+    before = um_cffi.object_counts()
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with loopback() as ctx:
+        for _ in range(20):
+            with pytest.raises(um_cffi.UmError):
+                Source(ctx, "x" * 300, lambda event: None)
+            with pytest.raises(um_cffi.UmError):
+                Receiver(ctx, "x" * 300, lambda message: None)
+            with pytest.raises(um_cffi.UmError):
+                um_cffi.WildcardReceiver(ctx, "(", lambda message: None)
+    assert um_cffi.object_counts() == before
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 1

@@ -1,0 +1,362 @@
+"""What must not hurt: exceptions in callbacks, interpreter exit, fork, signals, garbage collection in any order."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tracemalloc
+import warnings
+from typing import Any
+
+import pytest
+from pairs import ROOT, SLOW, SOAK, loopback, numbered, pair, run_python, until
+
+import um_cffi
+from um_cffi import InvalidArgument, Message, Receiver, Source
+
+LIVE = """
+import sys, threading
+import numpy as np
+from um_cffi import Context, EventQueue, Receiver, Source
+sending, receiving = Context(default_interface="127.0.0.1"), Context(default_interface="127.0.0.1")
+mode = sys.argv[1]
+count = 0
+def on_message(message):
+    global count
+    count += len(message.data)
+enough = threading.Event()
+def busy():
+    rows = np.zeros((1000, 64), np.uint8)
+    while True:
+        source.send_many(rows)
+        if count > 100000 or mode == "batch":
+            enough.set()
+receiver = Receiver(receiving, "news", None if mode == "batch" else on_message)
+source = Source(sending, "news", lambda event: None)
+source.wait_receivers(1, 60)
+threading.Thread(target=busy, daemon=True).start()
+if mode == "batch":
+    threading.Thread(target=lambda: [None for _ in receiver.batches()], daemon=True).start()
+assert enough.wait(60)
+if mode == "error":
+    raise SystemExit(0)
+"""
+
+
+def test_p5_exit_with_live_contexts_and_traffic_is_clean() -> None:
+    """Exit code 0 and nothing printed, a hundred times in the long run."""
+    for number in range(100 if SOAK else 20):
+        mode = ("callback", "batch", "error")[number % 3]
+        output = run_python(LIVE, mode)
+        complaints = [line for line in output.splitlines() if "rmem_max" not in line and "still queued" not in line]
+        assert not complaints, output
+
+
+def test_p5_exit_while_a_callback_is_stuck() -> None:
+    program = """
+import threading
+from um_cffi import Context, Receiver, Source
+with Context(default_interface="127.0.0.1") as sending:
+    receiving = Context(default_interface="127.0.0.1")
+    inside = threading.Event()
+    def stuck(message):
+        inside.set()
+        threading.Event().wait()
+    receiver = Receiver(receiving, "news", stuck)
+    source = Source(sending, "news")
+    source.wait_receivers(1, 60)
+    source.send(b"x", flush=True)
+    assert inside.wait(60)
+"""
+    assert "abandoned" in run_python(program)
+
+
+def test_exception_in_a_callback_is_logged_and_raised_by_close(caplog: pytest.LogCaptureFixture) -> None:
+    got: list[bytes] = []
+
+    def on_message(message: Message) -> None:
+        got.append(bytes(message.data))
+        raise LookupError(f"number {len(got)}")
+
+    with loopback() as sending, loopback() as receiving:
+        receiver = Receiver(receiving, "news", on_message)
+        source = Source(sending, "news")
+        source.wait_receivers()
+        source.send(b"1")
+        source.send(b"2", flush=True)
+        until(lambda: len(got) == 2)
+        until(lambda: "number 2" in caplog.text)
+        with pytest.raises(LookupError, match="number 1"):
+            receiver.raise_pending()
+        receiver.raise_pending()
+        source.send(b"3", flush=True)
+        until(lambda: len(got) == 3)
+        with pytest.raises(LookupError, match="number 3"):
+            receiver.close()
+    assert "callback of receiver of news raised" in caplog.text
+
+
+def test_exception_in_a_callback_is_raised_by_the_context() -> None:
+    done = threading.Event()
+
+    def on_message(message: Message) -> None:
+        done.set()
+        raise LookupError("late")
+
+    with pytest.raises(LookupError, match="late"), loopback() as sending, loopback() as receiving:
+        Receiver(receiving, "news", on_message)
+        source = Source(sending, "news")
+        source.wait_receivers()
+        source.send(b"1", flush=True)
+        done.wait(30)
+
+
+def test_exception_of_the_body_is_not_hidden_by_one_of_a_callback() -> None:
+    done = threading.Event()
+
+    def on_message(message: Message) -> None:
+        done.set()
+        raise LookupError("callback")
+
+    with pytest.raises(ZeroDivisionError), pair(on_message) as (source, _):
+        source.send(b"1", flush=True)
+        done.wait(30)
+        raise ZeroDivisionError
+
+
+def test_fork_leaves_the_child_without_inherited_objects() -> None:
+    program = """
+import os, sys
+from um_cffi import Context, Receiver, Source, InvalidArgument
+ctx = Context(default_interface="127.0.0.1")
+source = Source(ctx, "news", lambda event: None)
+receiver = Receiver(ctx, "news", lambda message: None)
+other = Receiver(ctx, "news")
+child = os.fork()
+if child == 0:
+    for call in (ctx.stats, lambda: source.send(b"x"), lambda: source.send_many([b"x"]), lambda: receiver.counts(),
+                 lambda: other.recv_batch(timeout=1), lambda: Source(ctx, "more"), lambda: ctx.call_later(1, print)):
+        try:
+            call()
+        except InvalidArgument as error:
+            assert "before fork()" in str(error), error
+        else:
+            os._exit(3)
+    source.close(); receiver.close(); ctx.close()
+    del source, receiver, other, ctx
+    with Context(default_interface="127.0.0.1") as own:
+        Source(own, "own").send(b"x")
+    sys.exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+source.wait_receivers(1, 60)
+source.send(b"parent goes on", flush=True)
+"""
+    run_python(program)
+
+
+def test_interrupt_ends_every_wait() -> None:
+    program = """
+import os, signal, sys, threading
+from um_cffi import Context, EventQueue, Receiver, Source
+with Context(default_interface="127.0.0.1") as ctx, EventQueue() as queue:
+    slow = dict(transport_session_maximum_buffer=65536, transport_tcp_sender_socket_buffer=20000)
+    receiver, source = Receiver(ctx, "news", queue_bytes=4096), Source(ctx, "news", options=slow)
+    source.wait_receivers()
+    def full():
+        while True:
+            source.send(bytes(1000))
+    def full_many():
+        while True:
+            source.send_many([bytes(1000)] * 100)
+    empty = Receiver(ctx, "other")
+    lonely = Source(ctx, "lonely")
+    for wait in (lambda: empty.recv_batch(), lambda: lonely.wait_receivers(1, None), lambda: empty.wait_ready(5, None),
+                 queue.dispatch, full, full_many):
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            wait()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        timer.join()
+"""
+    assert run_python(program).count("interrupted") == 6
+
+
+def test_garbage_collection_in_any_order() -> None:
+    before = um_cffi.object_counts()
+    seed = random.Random(1)
+    for _ in range(30):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            sending, receiving = loopback(), loopback()
+            source = Source(sending, "news")
+            receiver = Receiver(receiving, "news")
+            source.wait_receivers()
+            receiver.wait_ready()
+            source.send_many(numbered(10), flush=True)
+            batch = receiver.recv_batch(timeout=30)
+            assert batch is not None
+            things: list[Any] = [sending, receiving, source, receiver, batch, batch.data, batch.records, *batch]
+            del sending, receiving, source, receiver, batch
+            seed.shuffle(things)
+            while things:
+                things.pop()
+                if seed.random() < 0.3:
+                    gc.collect()
+            gc.collect()
+    after = um_cffi.object_counts()
+    assert after.batches <= before.batches  # tracebacks of earlier tests may have kept some of theirs
+    assert dataclasses.replace(after, batches=0) == dataclasses.replace(before, batches=0)
+
+
+def test_forgotten_objects_are_reported() -> None:
+    ctx = loopback()
+    with pytest.warns(ResourceWarning, match="context was not closed"):
+        del ctx
+        gc.collect()
+
+
+def test_context_with_callbacks_lives_until_closed() -> None:
+    got: list[bytes] = []
+
+    def start() -> None:
+        Receiver(loopback(), "news", lambda message: got.append(bytes(message.data)))
+
+    start()
+    gc.collect()
+    with loopback() as sending, Source(sending, "news") as source:
+        source.wait_receivers()
+        source.send(b"x", flush=True)
+        until(lambda: got == [b"x"])
+    (ctx,) = [each for each in um_cffi.context._with_callbacks if each._children]
+    ctx.close()
+
+
+def test_closing_from_many_threads_at_once() -> None:
+    for _ in range(20):
+        with loopback() as sending:
+            ctx = loopback()
+            receiver = Receiver(ctx, "news", lambda message: None)
+            source = Source(sending, "news")
+            source.wait_receivers()
+            stop = threading.Event()
+
+            def send(source: Source = source, stop: threading.Event = stop) -> None:
+                while not stop.is_set():
+                    try:
+                        source.send_many(numbered(100))
+                    except InvalidArgument:
+                        return
+
+            threads = [threading.Thread(target=send)]
+            threads += [threading.Thread(target=each.close) for each in (receiver, ctx, source, ctx, receiver)]
+            for thread in threads:
+                thread.start()
+            for thread in threads[1:]:
+                thread.join(30)
+                assert not thread.is_alive()
+            stop.set()
+            threads[0].join(30)
+
+
+def test_no_memory_is_lost() -> None:
+    """Callbacks and batches, many messages: what tracemalloc and the library count stays the same."""
+    count = 2_000_000 if SOAK else 100_000
+    got = 0
+
+    def on_message(message: Message) -> None:
+        nonlocal got
+        got += bool(message.data)
+
+    with pair(on_message) as (source, receiver):
+        other = Receiver(receiver._ctx, "news")
+        other.wait_ready()
+        rows = numbered(10_000)
+
+        def some(target: int) -> None:
+            have = 0
+            while got < target:
+                source.send_many(rows, flush=True)
+                while have < len(rows):
+                    batch = other.recv_batch(timeout=30)
+                    assert batch is not None
+                    have += sum(1 for _ in batch.messages())
+                have = 0
+                until(lambda: got % len(rows) == 0)
+
+        some(30_000)
+        gc.collect()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        some(count)
+        gc.collect()
+        after = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert after - before < 100_000
+        assert um_cffi.object_counts().batches <= 2
+        assert um_cffi.object_counts().messages == 0
+
+
+def test_threads_of_the_library_take_no_signals() -> None:
+    got: list[int] = []
+    old = signal.signal(signal.SIGUSR1, lambda number, frame: got.append(threading.get_ident()))
+    try:
+        with pair(lambda message: None):
+            for _ in range(20):
+                os.kill(os.getpid(), signal.SIGUSR1)
+                time.sleep(0.001)
+        assert set(got) == {threading.main_thread().ident}
+    finally:
+        signal.signal(signal.SIGUSR1, old)
+
+
+def test_type_checker_knows_options_and_results() -> None:
+    program = """
+from um_cffi import Batch, Context, Message, Receiver, Source
+with Context(default_interface="127.0.0.1") as ctx:
+    source = Source(ctx, "x", transport_tcp_nodelay=True)
+    receiver = Receiver(ctx, "x")
+    batch: Batch | None = receiver.recv_batch()
+    source.send([b"x", bytearray(b"y")])
+    wrong: int = source.send(b"x")  # two errors: no value, and not an int
+    Source(ctx, "x", transport_tcp_nodelai=True)  # one error: no such option
+"""
+    pytest.importorskip("mypy")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "transport_tcp_nodelai" in done.stdout and "Found 3 errors" in done.stdout, done.stdout
+
+
+def test_contexts_in_threads() -> None:
+    done: list[str] = []
+
+    def run(name: str) -> None:
+        with pair(topic=name) as (source, receiver):
+            source.send(name.encode(), flush=True)
+            while True:
+                batch = receiver.recv_batch(timeout=30)
+                assert batch is not None
+                if [bytes(message.data) for message in batch.messages()] == [name.encode()]:
+                    done.append(name)
+                    return
+
+    threads = [threading.Thread(target=run, args=(f"topic {number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60 * SLOW)
+        assert not thread.is_alive()
+    assert len(done) == 8

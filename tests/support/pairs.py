@@ -1,0 +1,92 @@
+"""A source and what receives from it, on the loopback interface, for tests of the binding."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from um_cffi import Batch, Context, MessageType, Receiver, Source
+
+ROOT = Path(__file__).resolve().parents[2]
+SLOW = 10 if os.environ.get("UM_SANITIZED") else 1
+SOAK = bool(os.environ.get("UM_SOAK"))
+
+
+def loopback(**options: Any) -> Context:
+    """A context that takes any free ports."""
+    ports = {"request_tcp_port_low": 0, "request_tcp_port_high": 0}
+    ports.update({"transport_tcp_port_low": 0, "transport_tcp_port_high": 0})
+    return Context({"default_interface": "127.0.0.1", **ports}, **options)
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait; the time only catches hangs."""
+    end = time.monotonic() + seconds * SLOW
+    while not condition():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.005)
+
+
+@contextlib.contextmanager
+def pair(
+    on_message: Any = None,
+    on_event: Any = None,
+    queue: Any = None,
+    topic: str = "news",
+    source_options: dict[str, object] | None = None,
+    **keywords: Any,
+) -> Iterator[tuple[Source, Receiver]]:
+    """A source and a receiver in contexts of their own that have found each other."""
+    with loopback() as sending, loopback() as receiving:
+        receiver = Receiver(receiving, topic, on_message, on_event, queue, **keywords)
+        source = Source(sending, topic, options=source_options)
+        source.wait_receivers(1, 30 * SLOW)
+        receiver.wait_ready(1, 30 * SLOW)
+        yield source, receiver
+
+
+def payloads(batch: Batch) -> list[bytes]:
+    """The messages of a batch as bytes."""
+    return [bytes(message.data) for message in batch.messages()]
+
+
+def collect(receiver: Receiver, count: int, max_messages: int | None = None) -> list[Batch]:
+    """Batches until so many messages have come."""
+    got: list[Batch] = []
+    have = 0
+    while have < count:
+        batch = receiver.recv_batch(max_messages, 30 * SLOW)
+        assert batch is not None, f"{have} of {count} messages came"
+        have += int((batch.records["type"] == MessageType.DATA).sum())
+        got.append(batch)
+    return got
+
+
+def run_python(program: str, *arguments: str, seconds: float = 60, status: int = 0, **env: str) -> str:
+    """Run a program in an interpreter of its own, in the present network; returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}", **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=seconds * SLOW,
+        check=False,
+    )
+    assert done.returncode == status, f"ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def numbered(count: int, size: int = 64) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Messages that begin with their number, as rows."""
+    rows = np.zeros((count, size), np.uint8)
+    rows[:, :8] = np.arange(count, dtype="<u8").view(np.uint8).reshape(-1, 8)
+    return rows
