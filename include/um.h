@@ -142,8 +142,8 @@ typedef struct um_batch_stct {
     const unsigned char *data;
     size_t data_len; /**< bytes */
     const um_record_t *records;
-    size_t count;               /**< of records */
-    const char *const *topics;  /**< every name the collector has seen so far; indexes never change meaning */
+    size_t count;              /**< of records */
+    const char *const *topics; /**< every name the collector has seen so far; indexes never change meaning */
     size_t topic_count;
     const char *const *sources; /**< source strings, likewise */
     size_t source_count;
@@ -162,25 +162,25 @@ typedef struct um_collector_stats_stct {
 } um_collector_stats_t;
 
 /**
- * max_bytes bounds what waits (payload and records; 0 = 64 MiB). When full, TCP sessions are not read until half of it is
- * taken (their source feels it); other transports drop the newest message, count it, and leave an
+ * max_bytes bounds what waits (payload and records; 0 = 64 MiB). When full, TCP sessions are not read until half of it
+ * is taken (their source feels it); other transports drop the newest message, count it, and leave an
  * LBM_MSG_UNRECOVERABLE_LOSS record. Returns 0, or -1 with LBM_EINVAL or LBM_ENOMEM. May be called in a callback: yes.
  */
 LBMExpDLL int um_collector_create(um_collector_t **collectorp, size_t max_bytes);
 
-/** Wakes a waiting taker (it gets 0) and frees the collector; batches taken stay valid. -1 LBM_EOP while receivers use it. */
+/** Wakes a waiting taker (it gets 0) and frees the collector; batches taken stay valid. -1 LBM_EOP while receivers use
+ * it. */
 LBMExpDLL int um_collector_delete(um_collector_t *collector);
 
 /** The lbm_rcv_cb_proc to give to lbm_rcv_create() or lbm_wildcard_rcv_create(). */
 LBMExpDLL int um_collector_rcv_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd);
 
 /**
- * Takes up to max_messages records (0 = as many as there are), waiting up to timeout_ms for the first (-1 without bound,
- * 0 not at all). A batch may hold less than there is when an earlier one was cut by max_messages: the next call gives
- * the rest.
- * Returns 1 and a batch to be released; 0 when the time passed or um_collector_wake() was called; -1 on error: LBM_EOP
- * when another thread is taking, or in a callback on a context thread with a timeout; LBM_EINVAL, LBM_ENOMEM.
- * Not on a context thread when waiting.
+ * Takes up to max_messages records (0 = as many as there are), waiting up to timeout_ms for the first (-1 without
+ * bound, 0 not at all). A batch may hold less than there is when an earlier one was cut by max_messages: the next call
+ * gives the rest. Returns 1 and a batch to be released; 0 when the time passed or um_collector_wake() was called; -1 on
+ * error: LBM_EOP when another thread is taking, or in a callback on a context thread with a timeout; LBM_EINVAL,
+ * LBM_ENOMEM. Not on a context thread when waiting.
  */
 LBMExpDLL int um_collector_take(um_collector_t *collector, size_t max_messages, int timeout_ms, um_batch_t **batchp);
 
@@ -191,8 +191,8 @@ LBMExpDLL void um_batch_release(um_batch_t *batch);
 LBMExpDLL int um_collector_wake(um_collector_t *collector);
 
 /**
- * A descriptor for event loops: readable when records wait. um_collector_take() that leaves the collector empty clears it.
- * Owned by the collector; do not read or close it.
+ * A descriptor for event loops: readable when records wait. um_collector_take() that leaves the collector empty clears
+ * it. Owned by the collector; do not read or close it.
  */
 LBMExpDLL int um_collector_fd(um_collector_t *collector);
 
@@ -201,11 +201,11 @@ LBMExpDLL int um_collector_stats(um_collector_t *collector, um_collector_stats_t
 /* ---- sending many messages with one call ---- */
 
 /**
- * Sends count messages that lie in one buffer: message i is base + offsets[i], lengths[i] bytes. The loop is in C and the
- * messages enter the batch many under one lock. flags as for lbm_src_send(); LBM_MSG_START_BATCH applies to the first,
- * LBM_MSG_END_BATCH and LBM_MSG_FLUSH to the last. *sent (if not NULL) gets how many were accepted, also on failure.
- * Returns 0, or -1 as lbm_src_send(); with LBM_SRC_NONBLOCK it stops at the first message refused.
- * May be called in a context-thread callback: with LBM_SRC_NONBLOCK.
+ * Sends count messages that lie in one buffer: message i is base + offsets[i], lengths[i] bytes. The loop is in C and
+ * the messages enter the batch many under one lock. flags as for lbm_src_send(); LBM_MSG_START_BATCH applies to the
+ * first, LBM_MSG_END_BATCH and LBM_MSG_FLUSH to the last. *sent (if not NULL) gets how many were accepted, also on
+ * failure. Returns 0, or -1 as lbm_src_send(); with LBM_SRC_NONBLOCK it stops at the first message refused. May be
+ * called in a context-thread callback: with LBM_SRC_NONBLOCK.
  */
 LBMExpDLL int um_src_send_many(lbm_src_t *src, const void *base, const uint64_t *offsets, const uint32_t *lengths,
                                size_t count, int flags, size_t *sent);

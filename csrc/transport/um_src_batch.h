@@ -91,7 +91,7 @@ void um_src_session_add(struct um_src_session *session, struct um_src_stream *st
 
 /* Lock. */
 void um_src_session_flush(struct um_src_session *session);
-struct um_datagram *um_datagram_get(struct um_src_session *session); /* refs 1, empty; NULL: out of memory */
+struct um_datagram *um_datagram_get(struct um_src_session *session);      /* refs 1, empty; NULL: out of memory */
 struct um_datagram *um_datagram_copy(const struct um_datagram *datagram); /* compact, refs 1; NULL: out of memory */
 void um_datagram_unref(struct um_src_session *session, struct um_datagram *datagram);
 /* The transport's queues shrank or its clients changed: wake waiting senders, have WAKEUP reported. */
