@@ -159,6 +159,22 @@ def receive_batches(seconds: float) -> Rate:
     return meter.result()
 
 
+def receive_single(seconds: float) -> Rate:
+    """One message at a time, as a program would that knows no batches."""
+    from um_cffi import Context, Receiver
+
+    meter = Meter(seconds)
+    count = length = 0
+    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+        while True:
+            batch = receiver.recv_batch(1)
+            assert batch is not None
+            length += len(batch.data)
+            count += 1
+            if count % EVERY == 0 and meter.add(EVERY):
+                return meter.result()
+
+
 def receive_zmq(seconds: float) -> Rate:
     import zmq
 
@@ -231,6 +247,7 @@ RECEIVERS: dict[str, tuple[str, Callable[[float], Rate]]] = {
     "callback": ("um", receive_callback),
     "async": ("um", receive_async),
     "batches": ("um", receive_batches),
+    "single": ("um", receive_single),
     "pyzmq": ("zmq", receive_zmq),
     "pyzmq_async": ("zmq", receive_zmq_async),
 }

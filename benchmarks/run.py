@@ -160,6 +160,23 @@ def collecting(build: Path, runs: int, rows: list[Result], report: list[str]) ->
     print(f"  lbm_src_send one by one, nobody connected: {rate('-m', 'send', '-1'):.1f} M/s", flush=True)
 
 
+def python_binding(build: Path, runs: int, rows: list[Result], report: list[str]) -> None:
+    """The Python binding against its targets; pyzmq's sender and receiver are Python loops over single messages."""
+    command = [sys.executable, str(Path(__file__).with_name("bench_python.py")), "--json", "--runs", str(runs)]
+    os.environ["UM_BUILD_DIR"] = str(build.resolve())
+    row = run_json(command)
+    rows.append({"impl": "um_cffi", **row})
+    rates = {name: float(rate) for name, rate in row["rates"].items()}
+    print("  Python, 64 B: " + ", ".join(f"{name} {rate / 1e6:.2f} M/s" for name, rate in rates.items()), flush=True)
+    target("64 B batches into numpy, M/s", rates["batches"] / 1e6, 3.0, True, report)
+    target("64 B batches into numpy, times pyzmq's recv loop", rates["batches"] / rates["pyzmq"], 5.0, True, report)
+    target("64 B batches into numpy, times one by one", rates["batches"] / rates["single"], 20.0, True, report)
+    target("64 B Python callbacks, M/s", rates["callback"] / 1e6, 0.8, True, report)
+    target("64 B Python callbacks, times pyzmq's recv loop", rates["callback"] / rates["pyzmq"], 1.0, True, report)
+    target("64 B async for, share of the callback rate", rates["async"] / rates["callback"], 0.5, True, report)
+    target("64 B send_many handed to the transport, M/s", rates["send_many"] / 1e6, 5.0, True, report)
+
+
 def plot(rows: list[Result], path: Path) -> None:
     """Throughput by message size as a PNG."""
     try:
@@ -204,6 +221,7 @@ def main() -> None:
     latency(bench, report)
     rows: list[Result] = []
     collecting(options.build, options.runs, rows, report)
+    python_binding(options.build, options.runs, rows, report)
     resolution(options.build, rows)
     (options.out / "results.json").write_text(json.dumps(bench.rows + rows, indent=1))
     (options.out / "targets.txt").write_text("\n".join(report) + "\n")

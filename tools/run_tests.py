@@ -29,6 +29,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
 CORES = os.cpu_count() or 1
+BINDING_TESTS = ("objects", "receive", "safety", "send")  # those that need the sanitizers' eye
 C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
 THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create)\b")
 FIGURES = ROOT / "build" / "soak-figures.tsv"
@@ -286,11 +287,18 @@ def stage_python(settings: Settings) -> Tally:
 
 
 def stage_asan_python(_: Settings) -> Tally:
-    """The example programs and daemons again, built with the address and undefined-behaviour sanitizers."""
+    """Example programs, daemons and the binding again, with the address and undefined-behaviour sanitizers."""
     if not (ROOT / "build-asan" / "bin").is_dir():
         return skip("no sanitizer build; run the stage asan first")
     env = {"UM_BUILD_DIR": str(ROOT / "build-asan"), "UM_SANITIZED": "1"}
-    return run_pytest(["tests/python/test_examples.py", "tests/net/test_trouble.py"], env)
+    total = run_pytest(["tests/python/test_examples.py", "tests/net/test_trouble.py"], env)
+    total.add(one_check("binding", [sys.executable, "um_cffi/_build.py"], {"UM_BUILD_DIR": "build-asan"}))
+    # The interpreter is not sanitized itself: the run-time has to be there before the library is loaded. The
+    # interpreter's own allocations at exit are no leaks.
+    runtime = run(["gcc", "-print-file-name=libasan.so"]).output.strip()
+    preloaded = {**env, "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+    total.add(run_pytest([f"tests/python/test_py_{name}.py" for name in BINDING_TESTS], preloaded))
+    return total
 
 
 def c_files() -> list[str]:

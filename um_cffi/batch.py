@@ -35,7 +35,7 @@ RECORD = np.dtype(
 """Columns of Batch.records: the layout of um_record_t."""
 assert RECORD.itemsize == ffi.sizeof("um_record_t")
 
-_CHUNK = 512  # messages turned into objects at a time: bounds what is made before the first of them is looked at
+CHUNK = 512  # messages turned into objects at a time: bounds what is made before the first of them is looked at
 _DATA = int(MessageType.DATA)
 _REQUEST = int(MessageType.REQUEST)
 _MESSAGES = (_DATA, _REQUEST)
@@ -221,19 +221,22 @@ class Batch:
     def __iter__(self) -> Iterator[Message]:
         """A Message for each record, events and losses included."""
         count = len(self.records)
-        if count <= _CHUNK:
+        if count <= CHUNK:
             return self._messages_from(0)
-        return itertools.chain.from_iterable(map(self._messages_from, range(0, count, _CHUNK)))
+        return itertools.chain.from_iterable(map(self._messages_from, range(0, count, CHUNK)))
 
-    def _messages_from(self, at: int) -> Iterator[Message]:
-        """The messages of one chunk."""
-        records = self.records[at : at + _CHUNK]
-        chunk = _Chunk(records, self.topics, self.sources)
+    def _part(self, begin: int, end: int) -> tuple[_Chunk, list[int], list[int]]:
+        """Some records: their chunk, and where their payloads begin and end."""
+        records = self.records[begin:end]
         begins = records["offset"]
         ends = begins + records["length"]
-        # Lazily, all of it: objects that die young do not wake the garbage collector.
-        payloads = map(self.view.__getitem__, map(slice, begins.tolist(), ends.tolist()))
-        return map(Message, payloads, itertools.repeat(chunk), range(len(records)))
+        return _Chunk(records, self.topics, self.sources), begins.tolist(), ends.tolist()
+
+    def _messages_from(self, at: int) -> Iterator[Message]:
+        """The messages of one chunk; all of it lazily: objects that die young do not wake the garbage collector."""
+        chunk, begins, ends = self._part(at, at + CHUNK)
+        payloads = map(self.view.__getitem__, map(slice, begins, ends))
+        return map(Message, payloads, itertools.repeat(chunk), range(len(begins)))
 
     def __getitem__(self, at: int) -> Message:
         """The message or event of one record."""
@@ -247,14 +250,15 @@ class Batch:
     def __repr__(self) -> str:
         return f"<Batch of {len(self.records)} records, {len(self.data)} bytes>"
 
-    def has_events(self) -> bool:
-        """Whether any record is something other than a message: a loss, the end of a session, ..."""
+    def events(self) -> list[int]:
+        """Positions of the records that are something other than a message: losses, ends of sessions, ..."""
         types = self.records["type"]
-        return bool(((types != _DATA) & (types != _REQUEST)).any())
+        found: list[int] = np.flatnonzero((types != _DATA) & (types != _REQUEST)).tolist()
+        return found
 
     def messages(self) -> Iterator[Message]:
         """A Message for each message; events and losses are left out."""
-        if not self.has_events():
+        if not self.events():
             return iter(self)
         return (message for message in self if not message.is_event())
 

@@ -13,16 +13,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi._base import SLICE_MS, Closing, milliseconds
 from um_cffi._native import ffi, lib
-from um_cffi.batch import Batch, Message, event_of
+from um_cffi.batch import CHUNK, Batch, Message, event_of
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, InvalidOperation, TimedOut, check, raise_last, text
-from um_cffi.events import MessageType, ReceiverEvent
+from um_cffi.events import ReceiverEvent
 from um_cffi.stats import QueueStats, ReceiverCounts, ReceiverStats, read_counts, read_sessions, receiver_stats
 
 if TYPE_CHECKING:
@@ -38,8 +36,6 @@ QUEUE_BYTES = 64 << 20
 
 _DISPATCH_MAX = 8192  # messages of one receiver before the others of its queue have their turn
 _ASYNC_MAX = 1024  # messages before the event loop has its turn
-_DATA = int(MessageType.DATA)
-_REQUEST = int(MessageType.REQUEST)
 _READY_CHECK = 0.005  # seconds between looks of await_ready()
 
 
@@ -69,8 +65,9 @@ class _Receiving(Closing):
         self._on_event = on_event
         self._topics: list[str] = []
         self._sources: list[str] = []
-        self._pending: Iterator[Message] = iter(())  # of a batch taken for callbacks or `async for`, not yet given
-        self._oldest_ns = 0  # arrival of the newest message taken for callbacks
+        self._pending: Iterator[Message] = iter(())  # of a batch taken for `async for`, not yet given
+        self._rest: tuple[Batch, int] | None = None  # taken for callbacks, of which one was interrupted
+        self._newest_ns = 0  # arrival of the newest message taken for callbacks
         self._waiters: set[asyncio.Future[None]] = set()
         try:
             self._create(ctx, queue_bytes)
@@ -121,50 +118,56 @@ class _Receiving(Closing):
 
     def _dispatch(self) -> int:
         """On the dispatching thread: give what waits to the callbacks. Returns how many there were."""
-        done = self._give(self._pending)
-        if done:
-            return done
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            return self._give(*rest)
         with self._guard:
             if self._closed:
                 return 0
             batch = self._take(_DISPATCH_MAX, 0)
         if batch is None:
             return 0
-        if len(batch):
-            self._oldest_ns = int(batch.records["timestamp_ns"][-1])
-        self._pending = iter(batch)
-        if batch.has_events():
-            return self._give_with_events()
-        return self._give(self._pending)
+        self._newest_ns = int(batch.records["timestamp_ns"][-1])
+        return self._give(batch, 0)
 
-    def _give(self, messages: Iterator[Message]) -> int:
+    def _give(self, batch: Batch, begin: int) -> int:
+        """Give the records from `begin` on to the callbacks, each kind to its own. Returns their number."""
+        first, count = begin, len(batch)
+        for at in [*batch.events(), count]:
+            if at < begin:
+                continue
+            begin += self._give_messages(batch, begin, at)
+            if self._closed or at == count:
+                break
+            begin += 1
+            try:
+                self._tell(event_of(batch[at]))
+            except BaseException:
+                self._interrupted(batch, begin)
+                raise
+        return begin - first
+
+    def _give_messages(self, batch: Batch, begin: int, end: int) -> int:
+        """Give records that are all messages to on_message, as fast as Python can. Returns how many."""
         call = self._on_message
         assert call is not None
-        done = 0
-        for message in messages:
-            done += 1
-            try:
-                call(message)
-            except Exception as error:
-                self._failed(error)
-            except BaseException:
-                self._interrupted()
-                raise
-            if self._closed:
-                break
-        return done
-
-    def _give_with_events(self) -> int:
-        done = 0
-        for message in self._pending:
-            if message.is_event():
-                done += 1
-                self._tell(event_of(message))
-            else:
-                done += self._give(iter((message,)))
-            if self._closed:
-                break
-        return done
+        view = batch.view
+        done = begin
+        try:
+            for part in range(begin, end, CHUNK):
+                chunk, begins, ends = batch._part(part, min(part + CHUNK, end))
+                for first, last in zip(begins, ends):
+                    done += 1
+                    try:
+                        call(Message(view[first:last], chunk, done - part - 1))
+                    except Exception as error:
+                        self._failed(error)
+                    if self._closed:
+                        return done - begin
+        except BaseException:
+            self._interrupted(batch, done)
+            raise
+        return done - begin
 
     def _tell(self, event: ReceiverEvent) -> None:
         """Give an event to on_event."""
@@ -175,18 +178,17 @@ class _Receiving(Closing):
             call(event)
         except Exception as error:
             self._failed(error)
-        except BaseException:
-            self._interrupted()
-            raise
 
-    def _interrupted(self) -> None:
+    def _interrupted(self, batch: Batch, at: int) -> None:
+        """A callback raised what ends the dispatch: the next one goes on behind it."""
+        self._rest = (batch, at)
         if self._queue is not None:
             self._queue.interrupted(self)
 
     def _waiting(self) -> tuple[int, float]:
         """Messages that wait for dispatch, and by how many seconds the last dispatched one was late."""
         waiting = self.queue_stats().queued_messages
-        behind = (time.time_ns() - self._oldest_ns) / 1e9 if waiting and self._oldest_ns else 0.0
+        behind = (time.time_ns() - self._newest_ns) / 1e9 if waiting and self._newest_ns else 0.0
         return waiting, behind
 
     def _check_pull(self, call: str) -> None:
@@ -216,7 +218,7 @@ class _Receiving(Closing):
                     return None
                 batch = self._take(max_messages or 0, left)
             if batch is not None:
-                if self._on_event is not None and batch.has_events():
+                if self._on_event is not None:
                     self._tell_events(batch)
                 return batch
             if end is not None and time.monotonic() >= end:
@@ -232,8 +234,7 @@ class _Receiving(Closing):
                 return
 
     def _tell_events(self, batch: Batch) -> None:
-        types = batch.records["type"]
-        for at in np.flatnonzero((types != _DATA) & (types != _REQUEST)).tolist():
+        for at in batch.events():
             self._tell(event_of(batch[at]))
 
     # -- asyncio --
@@ -250,7 +251,7 @@ class _Receiving(Closing):
         while True:
             batch = self._take_now(max_messages or 0)
             if batch is not None:
-                if self._on_event is not None and batch.has_events():
+                if self._on_event is not None:
                     self._tell_events(batch)
                 return batch
             left = None if end is None else end - time.monotonic()
@@ -303,7 +304,7 @@ class _Receiving(Closing):
                     yield message
             batch = self._take_now(_ASYNC_MAX)
             if batch is not None:
-                events = batch.has_events()
+                events = bool(batch.events())
                 self._pending = iter(batch)
                 await asyncio.sleep(0)
             elif self._closed:

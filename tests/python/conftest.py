@@ -23,18 +23,9 @@ def inside() -> bool:
     return os.environ.get("UM_PRIVATE_NET") == "1"
 
 
-def sanitizer_environment() -> dict[str, str]:
-    """An interpreter that is not sanitized itself gets the run-time of the sanitizer before anything else."""
-    if not os.environ.get("UM_SANITIZED"):
-        return {}
-    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    options = "detect_leaks=0:abort_on_error=1:" + os.environ.get("ASAN_OPTIONS", "")
-    return {"LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": options, "PYTHONMALLOC": "malloc"}
-
-
 def run_module(path: Path, report: Path) -> dict[str, tuple[str, str]]:
     """Outcome and text of each test of a module, by name."""
-    environment = {**os.environ, "UM_BUILD_DIR": str(BUILD), "PYTHONPATH": str(ROOT), **sanitizer_environment()}
+    environment = {**os.environ, "UM_BUILD_DIR": str(BUILD), "PYTHONPATH": str(ROOT)}
     command = [str(ROOT / "tools" / "private_net.sh"), sys.executable, "-X", "faulthandler", "-m", "pytest", "-q"]
     command += ["-p", "no:cacheprovider", "-o", f"faulthandler_timeout={HANG_SECONDS // 3}", "-o", "addopts="]
     command += [f"--junitxml={report}", str(path)]

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 import warnings
 from typing import Any
 
@@ -267,42 +266,76 @@ def test_closing_from_many_threads_at_once() -> None:
             threads[0].join(30)
 
 
-def test_no_memory_is_lost() -> None:
-    """Callbacks and batches, many messages: what tracemalloc and the library count stays the same."""
-    count = 2_000_000 if SOAK else 100_000
-    got = 0
+FLAT = """
+import asyncio, gc, os, sys, threading, time, tracemalloc
+import numpy as np
+from pairs import pair
+import um_cffi
+way, count = sys.argv[1], int(sys.argv[2])
+mark = count // 10
+def resident():
+    gc.collect()
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+class Watch:
+    got, before, after = 0, 0, 0
+    def add(self, number):
+        old, self.got = self.got, self.got + number
+        if old < mark <= self.got:
+            self.traced = tracemalloc.get_traced_memory()[0]
+            self.before = resident()
+        return self.got >= count
+watch, over = Watch(), threading.Event()
+def on_message(message):
+    if len(message.data) == 64 and watch.add(1):
+        over.set()
+def feed(source):
+    rows = np.zeros((10000, 64), np.uint8)
+    try:
+        while not over.is_set():
+            source.send_many(rows)
+    except um_cffi.UmError:
+        pass
+async def read(receiver):
+    async for message in receiver:
+        if watch.add(len(message.data) == 64):
+            return
+tracemalloc.start()
+with pair(on_message if way == "callbacks" else None, queue_bytes=4 << 20) as (source, receiver):
+    thread = threading.Thread(target=feed, args=(source,))
+    thread.start()
+    if way == "callbacks":
+        over.wait()
+    elif way == "async":
+        asyncio.run(read(receiver))
+    else:
+        for number, batch in enumerate(receiver.batches()):
+            if number < 20:
+                time.sleep(0.02)  # let the buffers grow to what a full queue needs
+            if watch.add(int((batch.records["length"] == 64).sum())):
+                break
+        del batch
+    after, traced = resident(), tracemalloc.get_traced_memory()[0]
+    over.set()
+    counts = um_cffi.object_counts()
+    assert counts.messages == 0 and counts.batches <= 2, counts
+    source.close()
+    thread.join()
+gc.collect()
+counts = um_cffi.object_counts()
+assert (counts.contexts, counts.sources, counts.receivers, counts.collectors) == (0, 0, 0, 0), counts
+print("grown", after - watch.before, "traced", traced - watch.traced)
+"""
 
-    def on_message(message: Message) -> None:
-        nonlocal got
-        got += bool(message.data)
 
-    with pair(on_message) as (source, receiver):
-        other = Receiver(receiver._ctx, "news")
-        other.wait_ready()
-        rows = numbered(10_000)
-
-        def some(target: int) -> None:
-            have = 0
-            while got < target:
-                source.send_many(rows, flush=True)
-                while have < len(rows):
-                    batch = other.recv_batch(timeout=30)
-                    assert batch is not None
-                    have += sum(1 for _ in batch.messages())
-                have = 0
-                until(lambda: got % len(rows) == 0)
-
-        some(30_000)
-        gc.collect()
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        some(count)
-        gc.collect()
-        after = tracemalloc.get_traced_memory()[0]
-        tracemalloc.stop()
-        assert after - before < 100_000
-        assert um_cffi.object_counts().batches <= 2
-        assert um_cffi.object_counts().messages == 0
+@pytest.mark.parametrize(("way", "share"), [("callbacks", 0.3), ("async", 0.2), ("batches", 0.5)])
+def test_memory_stays_flat(way: str, share: float) -> None:
+    """Fifty million messages in the long run: resident size, tracemalloc and the library's counts do not grow."""
+    count = int((50_000_000 if SOAK else 400_000) * share)
+    words = run_python(FLAT, way, str(count), seconds=3600 if SOAK else 120).split()
+    grown, traced = int(words[words.index("grown") + 1]), int(words[words.index("traced") + 1])
+    assert traced < 100_000
+    if SOAK:  # short runs are still growing into their buffers
+        assert grown < 1 << 20
 
 
 def test_threads_of_the_library_take_no_signals() -> None:
