@@ -178,13 +178,20 @@ with Context(default_interface="127.0.0.1") as ctx, EventQueue() as queue:
     lonely = Source(ctx, "lonely")
     for wait in (lambda: empty.recv_batch(), lambda: lonely.wait_receivers(1, None), lambda: empty.wait_ready(5, None),
                  queue.dispatch, full, full_many):
-        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
+        over = threading.Event()
+        def interrupt():  # again after a while: the first may come where Python cannot raise, as between two calls of C
+            pause = 0.5
+            while not over.wait(pause):
+                os.kill(os.getpid(), signal.SIGINT)
+                pause = 3
+        thread = threading.Thread(target=interrupt)
+        thread.start()
         try:
             wait()
         except KeyboardInterrupt:
+            over.set()
             print("interrupted", flush=True)
-        timer.join()
+        thread.join()
 """
     assert run_python(program).count("interrupted") == 6
 
