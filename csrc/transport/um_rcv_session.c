@@ -43,7 +43,7 @@ struct failure {
 
 static bool same_key(const struct um_rcv_session_key *a, const struct um_rcv_session_key *b)
 {
-    return a->ip == b->ip && a->session_id == b->session_id && a->port == b->port;
+    return memcmp(a, b, sizeof *a) == 0; /* all words, no padding */
 }
 
 static void on_uim_reconnect(void *user, uint32_t ip, uint16_t port)
@@ -188,7 +188,7 @@ void um_rcv_session_lost(struct um_rcv_session *session, uint64_t now_ns)
     if (session->state == UM_RCV_ENDED) {
         return;
     }
-    if (session->state == UM_RCV_JOINING) {
+    if (session->state == UM_RCV_JOINING && session->key.type == LBM_TRANSPORT_TYPE_TCP) {
         remember_failure(session->owner, &session->key, now_ns);
     }
     session->busy++;
@@ -223,7 +223,7 @@ void um_rcv_stream_leave(struct um_rcv_stream *stream)
         return;
     }
     um_rcv_filter_set(session, session->owner->uim, stream->tidx, false);
-    if (was_paused && --session->paused == 0) {
+    if (was_paused && --session->paused == 0 && session->ops->set_paused != NULL) {
         session->ops->set_paused(session, false);
     }
 }
@@ -274,19 +274,64 @@ static void on_bos_command(struct um_command *command)
     um_rcv_session_end(session, um_loop_now(session->owner->env->loop));
 }
 
-static void format_source(struct um_rcv_session *session)
+static void format_source(struct um_rcv_session *session, const lbm_transport_source_info_t *info)
 {
-    lbm_transport_source_info_t info = {.type = LBM_TRANSPORT_TYPE_TCP,
-                                        .src_ip = session->key.ip,
-                                        .src_port = (lbm_ushort_t)session->key.port,
-                                        .session_id = session->key.session_id};
-    um_source_string_format(&info, session->source, sizeof session->source);
+    lbm_transport_source_info_t whole = *info;
+    whole.topic_idx = 0;
+    um_source_string_format(&whole, session->source, sizeof session->source);
+}
+
+static struct um_rcv_session_key key_of(const lbm_transport_source_info_t *info)
+{
+    struct um_rcv_session_key key = {.type = (uint32_t)info->type, .session_id = info->session_id};
+    switch (info->type) {
+    case LBM_TRANSPORT_TYPE_LBTRM:
+        key.group = info->mc_group;
+        key.dest_port = info->dest_port;
+        key.ip = info->src_ip;
+        key.port = info->src_port;
+        break;
+    case LBM_TRANSPORT_TYPE_TCP:
+    case LBM_TRANSPORT_TYPE_LBTRU:
+        key.ip = info->src_ip;
+        key.port = info->src_port;
+        break;
+    default:
+        key.transport_id = info->transport_id;
+        break;
+    }
+    return key;
+}
+
+static struct um_rcv_session *not_available(struct um_rcv_sessions *sessions, int type)
+{
+    unsigned bit = 1u << ((unsigned)type & 31u);
+    if ((sessions->unavailable_logged & bit) == 0) {
+        sessions->unavailable_logged |= bit;
+        um_log(UM_LOG_WARNING, "Core-9002-1",
+               "sources of transport type 0x%x cannot be joined by this version; their topics stay unresolved",
+               (unsigned)type);
+    }
+    um_error(UM_EOPNOTSUPP, "Core-9002-1", "transport type 0x%x is not available to receivers", (unsigned)type);
+    return NULL;
+}
+
+static struct um_rcv_session *create_transport(struct um_rcv_sessions *sessions, const struct um_rcv_session_key *key,
+                                               const struct um_receiver_options *opts)
+{
+    switch (key->type) {
+    case LBM_TRANSPORT_TYPE_TCP:
+        return um_tcp_receiver_create(sessions->env, opts, key, sessions->pool);
+    default:
+        return not_available(sessions, (int)key->type);
+    }
 }
 
 static struct um_rcv_session *create_session(struct um_rcv_sessions *sessions, const struct um_rcv_session_key *key,
+                                             const lbm_transport_source_info_t *info,
                                              const struct um_receiver_options *opts)
 {
-    struct um_rcv_session *session = um_tcp_receiver_create(sessions->env, opts, key, sessions->pool);
+    struct um_rcv_session *session = create_transport(sessions, key, opts);
     if (session == NULL) {
         return NULL;
     }
@@ -300,7 +345,7 @@ static struct um_rcv_session *create_session(struct um_rcv_sessions *sessions, c
     um_list_init(&session->bos_due);
     um_u32_map_init(&session->topics);
     um_command_init(&session->bos_command, on_bos_command);
-    format_source(session);
+    format_source(session, info);
     if (um_map_put(&sessions->by_key, key, sizeof *key, session) != 0) {
         session->ops->destroy(session);
         um_error_nomem("receive session", sizeof *key);
@@ -328,28 +373,13 @@ static int attach(struct um_rcv_session *session, struct um_rcv_stream *stream)
     return 0;
 }
 
-static int not_available(struct um_rcv_sessions *sessions, int type)
-{
-    unsigned bit = 1u << ((unsigned)type & 31u);
-    if ((sessions->unavailable_logged & bit) == 0) {
-        sessions->unavailable_logged |= bit;
-        um_log(UM_LOG_WARNING, "Core-9002-1",
-               "sources of transport type 0x%x cannot be joined: only TCP is available; their topics stay unresolved",
-               (unsigned)type);
-    }
-    return um_error(UM_EOPNOTSUPP, "Core-9002-1", "transport type 0x%x is not available to receivers", (unsigned)type);
-}
-
 int um_rcv_sessions_join(struct um_rcv_sessions *sessions, const lbm_transport_source_info_t *info,
                          const struct um_receiver_options *opts, struct um_rcv_stream *stream)
 {
-    if (info->type != LBM_TRANSPORT_TYPE_TCP) {
-        return not_available(sessions, info->type);
-    }
-    struct um_rcv_session_key key = {.ip = info->src_ip, .session_id = info->session_id, .port = info->src_port};
+    struct um_rcv_session_key key = key_of(info);
     struct um_rcv_session *session = um_map_get(&sessions->by_key, &key, sizeof key);
     bool created = session == NULL;
-    if (created && (session = create_session(sessions, &key, opts)) == NULL) {
+    if (created && (session = create_session(sessions, &key, info, opts)) == NULL) {
         return -1;
     }
     if (attach(session, stream) != 0) {
@@ -361,7 +391,9 @@ int um_rcv_sessions_join(struct um_rcv_sessions *sessions, const lbm_transport_s
     }
     if (created) {
         uint64_t now_ns = um_loop_now(sessions->env->loop);
-        um_tcp_receiver_start(session, retry_at(sessions, &key, now_ns), now_ns);
+        if (session->ops->start != NULL) {
+            session->ops->start(session, retry_at(sessions, &key, now_ns), now_ns);
+        }
         return 0;
     }
     if (session->state == UM_RCV_ACTIVE) {
@@ -470,6 +502,11 @@ bool um_rcv_session_malformed(struct um_rcv_session *session)
     return !session->attention || attend(session);
 }
 
+bool um_rcv_session_activity(struct um_rcv_session *session)
+{
+    return !session->attention || attend(session);
+}
+
 bool um_rcv_session_end(struct um_rcv_session *session, uint64_t now_ns)
 {
     struct um_list *it;
@@ -494,7 +531,7 @@ void um_rcv_session_pause(struct um_rcv_stream *stream)
         return;
     }
     stream->paused = true;
-    if (session->paused++ == 0) {
+    if (session->paused++ == 0 && session->ops->set_paused != NULL) {
         session->ops->set_paused(session, true);
     }
 }
@@ -506,7 +543,7 @@ void um_rcv_session_resume(struct um_rcv_stream *stream)
         return;
     }
     stream->paused = false;
-    if (--session->paused == 0) {
+    if (--session->paused == 0 && session->ops->set_paused != NULL) {
         session->ops->set_paused(session, false);
     }
 }
@@ -521,12 +558,8 @@ const char *um_rcv_stream_source(const struct um_rcv_stream *stream)
 static void fill_stats(const struct um_rcv_session *session, lbm_rcv_transport_stats_t *out)
 {
     memset(out, 0, sizeof *out);
-    out->type = LBM_TRANSPORT_STAT_TCP;
     snprintf(out->source, sizeof out->source, "%s", session->source);
-    out->transport.tcp.bytes_rcved = session->bytes_rcved;
-    out->transport.tcp.lbm_msgs_rcved = session->msgs_rcved;
-    out->transport.tcp.lbm_msgs_no_topic_rcved = session->msgs_no_topic;
-    out->transport.tcp.lbm_reqs_rcved = session->reqs_rcved;
+    session->ops->fill_stats(session, out);
 }
 
 static void reset_stats(struct um_rcv_session *session)
@@ -536,6 +569,9 @@ static void reset_stats(struct um_rcv_session *session)
     session->msgs_no_topic = 0;
     session->reqs_rcved = 0;
     session->msgs_malformed = 0;
+    if (session->ops->reset_stats != NULL) {
+        session->ops->reset_stats(session);
+    }
 }
 
 int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_stats_t *out, int max)

@@ -8,10 +8,15 @@
 #include "transport/um_rcv_session.h"
 #include "wire/um_source_string.h"
 
+/* What tells sessions apart; fields a transport does not use are 0. */
 struct um_rcv_session_key {
-    uint32_t ip; /* network order */
+    uint32_t type; /* LBM_TRANSPORT_TYPE_* */
+    uint32_t ip;   /* network order */
     uint32_t session_id;
-    uint32_t port;
+    uint32_t port;      /* of the source, host order */
+    uint32_t group;     /* network order */
+    uint32_t dest_port; /* of the group, host order */
+    uint32_t transport_id;
 };
 
 enum um_rcv_session_state {
@@ -21,9 +26,14 @@ enum um_rcv_session_state {
 };
 
 struct um_rcv_transport_ops {
+    /* The session is in the table and has its first stream. Failures are reported later, from the loop.
+     * `not_before_ns`: earliest time of a connection. NULL: joining is complete when the session exists. */
+    void (*start)(struct um_rcv_session *session, uint64_t not_before_ns, uint64_t now_ns);
     void (*stop)(struct um_rcv_session *session);                    /* close; no more reports. Once. */
-    void (*destroy)(struct um_rcv_session *session);                 /* free the structure; after stop */
-    void (*set_paused)(struct um_rcv_session *session, bool paused); /* only on real changes */
+    void (*destroy)(struct um_rcv_session *session);                 /* free the structure; with or without stop */
+    void (*set_paused)(struct um_rcv_session *session, bool paused); /* only on real changes; NULL: cannot be paused */
+    void (*fill_stats)(const struct um_rcv_session *session, lbm_rcv_transport_stats_t *out); /* type and transport */
+    void (*reset_stats)(struct um_rcv_session *session); /* NULL: nothing beside the counts of the base */
 };
 
 /* Source-side filtering, as the source asked for it with SSF_INIT. */
@@ -66,6 +76,8 @@ bool um_rcv_session_message(struct um_rcv_session *session, const struct um_lbmc
                             uint64_t now_ns);
 /* A well-framed message that was dropped: activity, nothing else. */
 bool um_rcv_session_malformed(struct um_rcv_session *session);
+/* The source was heard without a message (session message, segment joined): BOS if it is due. */
+bool um_rcv_session_activity(struct um_rcv_session *session);
 bool um_rcv_session_end(struct um_rcv_session *session, uint64_t now_ns);
 
 /* Send the filter requests of this session again after a while. */

@@ -307,7 +307,7 @@ static void on_connect_timer(struct um_timer *timer, uint64_t now_ns)
     }
 }
 
-void um_tcp_receiver_start(struct um_rcv_session *session, uint64_t not_before_ns, uint64_t now_ns)
+static void op_start(struct um_rcv_session *session, uint64_t not_before_ns, uint64_t now_ns)
 {
     struct tcp_receiver *receiver = receiver_of(session);
     struct um_timer_wheel *wheel = um_loop_wheel(receiver->env->loop);
@@ -359,7 +359,20 @@ static void op_set_paused(struct um_rcv_session *session, bool paused)
     }
 }
 
-static const struct um_rcv_transport_ops ops = {op_stop, op_destroy, op_set_paused};
+static void op_fill_stats(const struct um_rcv_session *session, lbm_rcv_transport_stats_t *out)
+{
+    out->type = LBM_TRANSPORT_STAT_TCP;
+    out->transport.tcp.bytes_rcved = session->bytes_rcved;
+    out->transport.tcp.lbm_msgs_rcved = session->msgs_rcved;
+    out->transport.tcp.lbm_msgs_no_topic_rcved = session->msgs_no_topic;
+    out->transport.tcp.lbm_reqs_rcved = session->reqs_rcved;
+}
+
+static const struct um_rcv_transport_ops ops = {.start = op_start,
+                                                .stop = op_stop,
+                                                .destroy = op_destroy,
+                                                .set_paused = op_set_paused,
+                                                .fill_stats = op_fill_stats};
 
 static void read_activity_options(struct tcp_receiver *receiver, const struct um_receiver_options *opts)
 {

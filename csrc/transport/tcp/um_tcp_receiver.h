@@ -9,10 +9,9 @@
 #include "base/um_buf.h"
 #include "transport/um_rcv_transport.h"
 
-/* Nothing happens on the network yet. NULL + error: out of memory, or the interface option matches nothing. */
+/* Nothing happens on the network before it is started. NULL + error: out of memory, or the interface option matches
+ * nothing. */
 struct um_rcv_session *um_tcp_receiver_create(struct um_transport_env *env, const struct um_receiver_options *opts,
                                               const struct um_rcv_session_key *key, struct um_buf_pool *pool);
-/* Connect, not before `not_before_ns`. A failure is reported later, as the loss of the session. */
-void um_tcp_receiver_start(struct um_rcv_session *session, uint64_t not_before_ns, uint64_t now_ns);
 
 #endif
