@@ -1,7 +1,7 @@
 /* The reactor: epoll, timer wheel and mailbox, and the ownership protocol that
- * lets one thread at a time run it (embedded thread, lbm_context_process_events,
- * or a caller of um_loop_call while nobody else does). Callbacks run on the
- * owner without the lock held. */
+ * lets one thread at a time run it: its host (embedded thread,
+ * lbm_context_process_events, or a caller of um_loop_call while nobody else
+ * does) or a guest. Callbacks run on the owner without the lock held. */
 #define _GNU_SOURCE
 #include "net/um_loop.h"
 
@@ -19,14 +19,16 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "base/um_turn.h"
 
 #define UM_LOOP_BATCH 64
 
-enum um_loop_owner_kind {
-    UM_OWNER_NONE,
-    UM_OWNER_CALL,   /* a caller of um_loop_call, for the time of one command */
-    UM_OWNER_EVENTS, /* um_loop_run_once */
-    UM_OWNER_THREAD  /* the embedded thread, for its whole life */
+/* Who runs the mailbox, the descriptors and the timers. */
+enum um_loop_host {
+    UM_HOST_NONE,
+    UM_HOST_CALL,   /* a caller of um_loop_call, for the time of one command */
+    UM_HOST_EVENTS, /* um_loop_run_once */
+    UM_HOST_THREAD  /* the embedded thread, for its whole life */
 };
 
 struct um_loop {
@@ -37,17 +39,23 @@ struct um_loop {
     struct um_timer_wheel *wheel; /* [loop] */
 
     pthread_mutex_t lock;
-    pthread_cond_t changed;             /* a call completed, or the ownership was given up */
-    enum um_loop_owner_kind owner_kind; /* lock */
-    _Atomic(const void *) owner;        /* written under the lock; identity of the owning thread */
-    struct um_list commands;            /* lock */
-    struct um_list running;             /* lock: commands of the present pass */
-    atomic_size_t pending;              /* commands not yet begun; written under the lock */
-    bool asleep;                        /* lock: the owner may be waiting in epoll */
-    bool unblock;                       /* lock */
-    atomic_bool stop;                   /* written under the lock */
+    pthread_cond_t changed;  /* a call completed, or the ownership was given up */
+    enum um_loop_host host;  /* lock */
+    struct um_list commands; /* lock */
+    struct um_list running;  /* lock: commands of the present pass */
+    atomic_size_t pending;   /* commands not yet begun; written under the lock */
+    bool asleep;             /* lock: the host may be waiting in epoll */
+    bool unblock;            /* lock */
+    atomic_bool stop;        /* written under the lock */
     pthread_t thread;
     char thread_name[16];
+
+    /* Whoever has the turn is the owner: the host, except while it waits in epoll, or a guest. Nobody waits for the
+     * turn with the lock held. */
+    struct um_turn turn;
+    _Atomic(const void *) owner; /* identity of the thread that has the turn */
+    uint64_t wakes_ns;           /* [loop] when the host in epoll wakes by itself; 0: not waiting, or woken */
+    bool fd_removed;             /* [loop] since the host gave up the turn: what epoll found may be gone */
 
     struct um_loop *outer;      /* [loop] loop that the owning thread owned already */
     struct um_loop *waiting_on; /* um_loop_wait_lock: loop for which the owner waits */
@@ -152,22 +160,31 @@ bool um_loop_embedded(const struct um_loop *loop)
 
 /* ---- ownership ---- */
 
-/* lock held, nobody owns the loop */
-static void um_loop_own(struct um_loop *loop, enum um_loop_owner_kind kind)
+static void um_loop_turn_taken(struct um_loop *loop)
 {
-    loop->owner_kind = kind;
     atomic_store_explicit(&loop->owner, um_loop_self(), memory_order_release);
     loop->outer = um_loop_current;
     um_loop_current = loop;
 }
 
-/* lock held, the caller owns the loop */
-static void um_loop_disown(struct um_loop *loop)
+static void um_loop_take_turn(struct um_loop *loop)
+{
+    um_turn_take(&loop->turn);
+    um_loop_turn_taken(loop);
+}
+
+static void um_loop_give_turn(struct um_loop *loop)
 {
     um_loop_current = loop->outer;
     loop->outer = NULL;
-    loop->owner_kind = UM_OWNER_NONE;
     atomic_store_explicit(&loop->owner, NULL, memory_order_release);
+    um_turn_give(&loop->turn);
+}
+
+/* lock held, not the turn */
+static void um_loop_host_leaves(struct um_loop *loop)
+{
+    loop->host = UM_HOST_NONE;
     pthread_cond_broadcast(&loop->changed);
 }
 
@@ -326,18 +343,20 @@ static void um_call_on_loop(struct um_command *cmd)
     pthread_mutex_unlock(&loop->lock);
 }
 
-/* Sequential mode and nobody runs the loop (lock held): run the command here. */
+/* Sequential mode and no host (lock held): run the command here. */
 static void um_call_as_owner(struct um_loop *loop, struct um_call *call)
 {
     if (call->command.posted) {
         um_loop_dequeue(loop, &call->command);
     }
-    um_loop_own(loop, UM_OWNER_CALL);
+    loop->host = UM_HOST_CALL;
     pthread_mutex_unlock(&loop->lock);
+    um_loop_take_turn(loop);
     um_loop_refresh(loop);
     um_call_execute(call);
+    um_loop_give_turn(loop);
     pthread_mutex_lock(&loop->lock);
-    um_loop_disown(loop);
+    um_loop_host_leaves(loop);
     call->done = true;
 }
 
@@ -352,15 +371,15 @@ int um_loop_call(struct um_loop *loop, int (*fn)(void *arg), void *arg)
     struct um_call call = {.loop = loop, .fn = fn, .arg = arg};
     um_command_init(&call.command, um_call_on_loop);
     pthread_mutex_lock(&loop->lock);
-    if (loop->embedded || loop->owner_kind != UM_OWNER_NONE) {
+    if (loop->embedded || loop->host != UM_HOST_NONE) {
         um_loop_enqueue(loop, &call.command);
         if (um_loop_must_wake(loop)) {
             um_loop_wakeup(loop);
         }
     }
     while (!call.done) {
-        /* A command already taken by an owner that is running it is no longer posted: wait for it. */
-        bool free = !loop->embedded && loop->owner_kind == UM_OWNER_NONE;
+        /* A command already taken by a host that is running it is no longer posted: wait for it. */
+        bool free = !loop->embedded && loop->host == UM_HOST_NONE;
         if (free) {
             um_call_as_owner(loop, &call);
         } else {
@@ -445,6 +464,7 @@ void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd)
         epoll_ctl(loop->epfd, EPOLL_CTL_DEL, ufd->fd, &ignored);
         ufd->interest = 0;
     }
+    loop->fd_removed = true;
     for (int i = loop->ready_i; i < loop->ready_count; i++) {
         if (loop->ready[i].data.ptr == ufd) {
             loop->ready[i].data.ptr = NULL;
@@ -506,6 +526,23 @@ static uint64_t um_loop_sleep_ns(struct um_loop *loop, uint64_t deadline_ns)
     return until > loop->now_ns ? until - loop->now_ns : 0;
 }
 
+/* epoll_wait, the turn given up meanwhile when that may take long or a guest waits for it. */
+static int um_loop_await(struct um_loop *loop, uint64_t wait_ns)
+{
+    if (wait_ns == 0 && !um_turn_wanted(&loop->turn)) {
+        return um_loop_epoll(loop, 0);
+    }
+    loop->wakes_ns = wait_ns == 0 ? 0 : wait_ns == UM_NEVER ? UM_NEVER : loop->now_ns + wait_ns;
+    loop->fd_removed = false;
+    um_loop_give_turn(loop);
+    int count = um_loop_epoll(loop, wait_ns);
+    int saved = errno;
+    um_loop_take_turn(loop);
+    errno = saved;
+    loop->wakes_ns = 0;
+    return loop->fd_removed && count > 0 ? 0 : count; /* readiness is level-triggered: the next pass finds it again */
+}
+
 /* One pass: poll or wait for descriptors, then commands, then timers (those that the commands armed included).
  * Returns how much ran, or -1. */
 static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
@@ -521,7 +558,7 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
         wait_ns = loop->asleep ? wait_ns : 0;
         pthread_mutex_unlock(&loop->lock);
     }
-    int count = um_loop_epoll(loop, wait_ns);
+    int count = um_loop_await(loop, wait_ns);
     int saved = errno;
     if (wait_ns != 0) {
         pthread_mutex_lock(&loop->lock);
@@ -548,8 +585,9 @@ static void *um_loop_main(void *arg)
 {
     struct um_loop *loop = arg;
     pthread_setname_np(pthread_self(), loop->thread_name);
+    um_loop_take_turn(loop);
     pthread_mutex_lock(&loop->lock);
-    um_loop_own(loop, UM_OWNER_THREAD);
+    loop->host = UM_HOST_THREAD;
     pthread_cond_broadcast(&loop->changed);
     pthread_mutex_unlock(&loop->lock);
     while (!atomic_load_explicit(&loop->stop, memory_order_relaxed)) {
@@ -560,8 +598,9 @@ static void *um_loop_main(void *arg)
         }
     }
     um_loop_run_commands(loop);
+    um_loop_give_turn(loop);
     pthread_mutex_lock(&loop->lock);
-    um_loop_disown(loop);
+    um_loop_host_leaves(loop);
     pthread_mutex_unlock(&loop->lock);
     return NULL;
 }
@@ -594,7 +633,7 @@ static int um_loop_start_thread(struct um_loop *loop)
         return um_error_os(rc, "CoreApi-1010-7", "creating the thread of %s", loop->thread_name);
     }
     pthread_mutex_lock(&loop->lock);
-    while (loop->owner_kind != UM_OWNER_THREAD) {
+    while (loop->host != UM_HOST_THREAD) {
         pthread_cond_wait(&loop->changed, &loop->lock);
     }
     pthread_mutex_unlock(&loop->lock);
@@ -653,14 +692,16 @@ void um_loop_destroy(struct um_loop *loop)
         um_loop_wakeup(loop);
     }
     if (!loop->embedded) {
-        while (loop->owner_kind != UM_OWNER_NONE) {
+        while (loop->host != UM_HOST_NONE) {
             pthread_cond_wait(&loop->changed, &loop->lock);
         }
-        um_loop_own(loop, UM_OWNER_CALL);
+        loop->host = UM_HOST_CALL;
         pthread_mutex_unlock(&loop->lock);
+        um_loop_take_turn(loop);
         um_loop_run_commands(loop);
+        um_loop_give_turn(loop);
         pthread_mutex_lock(&loop->lock);
-        um_loop_disown(loop);
+        um_loop_host_leaves(loop);
     }
     pthread_mutex_unlock(&loop->lock);
     if (loop->embedded) {
@@ -671,7 +712,7 @@ void um_loop_destroy(struct um_loop *loop)
 
 /* ---- sequential mode ---- */
 
-/* Become the owner; short calls of other threads are waited for, another run_once is an error. */
+/* Become the host and owner; short calls of other threads are waited for, another run_once is an error. */
 static int um_loop_enter(struct um_loop *loop)
 {
     if (um_loop_on_thread(loop)) {
@@ -682,17 +723,19 @@ static int um_loop_enter(struct um_loop *loop)
         return -1;
     }
     pthread_mutex_lock(&loop->lock);
-    while (loop->owner_kind == UM_OWNER_CALL) {
+    while (loop->host == UM_HOST_CALL) {
         pthread_cond_wait(&loop->changed, &loop->lock);
     }
-    bool entered = loop->owner_kind == UM_OWNER_NONE;
+    bool entered = loop->host == UM_HOST_NONE;
     if (entered) {
-        um_loop_wait_end();
-        um_loop_own(loop, UM_OWNER_EVENTS);
+        loop->host = UM_HOST_EVENTS;
     }
     pthread_mutex_unlock(&loop->lock);
+    if (entered) {
+        um_loop_take_turn(loop);
+    }
+    um_loop_wait_end();
     if (!entered) {
-        um_loop_wait_end();
         return um_error(
             UM_EOP, "CoreApi-1010-11",
             "processing events: another thread is processing the events of this context; use one thread at a time");
@@ -740,8 +783,9 @@ int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns
             break;
         }
     }
+    um_loop_give_turn(loop);
     pthread_mutex_lock(&loop->lock);
-    um_loop_disown(loop);
+    um_loop_host_leaves(loop);
     pthread_mutex_unlock(&loop->lock);
     return rc < 0 ? -1 : unblocked ? 1 : 0;
 }
@@ -755,4 +799,44 @@ int um_loop_unblock(struct um_loop *loop)
     }
     pthread_mutex_unlock(&loop->lock);
     return 0;
+}
+
+/* ---- guests ---- */
+
+void um_loop_guest_enter(struct um_loop *loop)
+{
+    um_loop_take_turn(loop);
+    um_loop_refresh(loop);
+}
+
+bool um_loop_guest_try_enter(struct um_loop *loop)
+{
+    if (!um_turn_try(&loop->turn)) {
+        return false;
+    }
+    um_loop_turn_taken(loop);
+    um_loop_refresh(loop);
+    return true;
+}
+
+void um_loop_guest_tick(struct um_loop *loop)
+{
+    um_loop_refresh(loop);
+}
+
+bool um_loop_guest_wanted(const struct um_loop *loop)
+{
+    return um_turn_wanted(&loop->turn);
+}
+
+void um_loop_guest_leave(struct um_loop *loop)
+{
+    bool sooner = um_timer_next(loop->wheel) < loop->wakes_ns;
+    if (sooner) {
+        loop->wakes_ns = 0;
+    }
+    um_loop_give_turn(loop);
+    if (sooner) {
+        um_loop_wakeup(loop);
+    }
 }

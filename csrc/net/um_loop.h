@@ -1,7 +1,8 @@
 /* The loop of a context (later: of an XSP): epoll reactor, timer wheel and a
- * mailbox of commands. One thread at a time owns the loop: the embedded thread,
- * or in sequential mode whoever is inside um_loop_run_once(), or - when nobody
- * is - a caller of um_loop_call(), who then runs the command itself.
+ * mailbox of commands. One thread at a time owns the loop: its host - the
+ * embedded thread, or in sequential mode whoever is inside um_loop_run_once(),
+ * or, when nobody is, a caller of um_loop_call(), who then runs the command
+ * itself - or a guest while the host waits in epoll (receivers of shared memory).
  *
  * Everything marked [loop] may only be called by the owner. */
 #ifndef UM_NET_LOOP_H
@@ -66,6 +67,16 @@ void um_loop_unpost(struct um_loop *loop, struct um_command *cmd); /* [loop] wit
  * 0; 1 when um_loop_unblock() ended it; -1 + error (embedded loop, inside a callback, two threads at once).
  * `user_time_ns` non-zero replaces the clock (LBM_PROC_EVENT_EX_FLAG_USER_TIME). */
 int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns);
+/* Guests: threads beside the host that receive for the context (shared memory). Between enter and leave the caller is
+ * the owner, as the host in a pass: it may do what is marked [loop], and callbacks run on it. The turn goes round in
+ * the order of asking, so neither a busy host nor a busy guest keeps the other out; a guest may stay as long as it has
+ * data, if it leaves when `wanted` says that somebody waits. Not inside a callback of the same loop. */
+void um_loop_guest_enter(struct um_loop *loop);     /* waits for the turn; reads the clock */
+bool um_loop_guest_try_enter(struct um_loop *loop); /* false: not free now */
+void um_loop_guest_tick(struct um_loop *loop);      /* [loop] read the clock again, for a guest that stays */
+bool um_loop_guest_wanted(const struct um_loop *loop);
+void um_loop_guest_leave(struct um_loop *loop); /* [loop] wakes the host if a timer is due before it wakes by itself */
+
 int um_loop_unblock(struct um_loop *loop); /* makes the running or next run_once return; any thread */
 bool um_loop_embedded(const struct um_loop *loop);
 
