@@ -360,7 +360,7 @@ struct um_context_transport_stats {
 
 static int um_context_collect_src(lbm_context_t *ctx, void *elements, int max)
 {
-    return um_tcp_sources_stats(ctx->tcp_sources, elements, max);
+    return um_src_transports_stats(ctx->src_transports, elements, max);
 }
 
 static int um_context_collect_rcv(lbm_context_t *ctx, void *elements, int max)
@@ -447,7 +447,7 @@ int(lbm_context_retrieve_rcv_transport_stats)(lbm_context_t *ctx, int *num, lbm_
 static int um_context_reset_src_on_loop(void *arg)
 {
     lbm_context_t *ctx = arg;
-    um_tcp_sources_stats_reset(ctx->tcp_sources);
+    um_src_transports_stats_reset(ctx->src_transports);
     return 0;
 }
 

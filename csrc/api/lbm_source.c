@@ -276,7 +276,7 @@ int lbm_src_flush(lbm_src_t *src)
 
 static int flush_on_loop(void *arg)
 {
-    um_tcp_sources_flush(((lbm_context_t *)arg)->tcp_sources);
+    um_src_transports_flush(((lbm_context_t *)arg)->src_transports);
     return 0;
 }
 
@@ -285,7 +285,7 @@ int lbm_flush_all(lbm_context_t *ctx)
     if (um_context_check(ctx, "lbm_flush_all") != 0) {
         return -1;
     }
-    return ctx->tcp_sources == NULL ? 0 : um_loop_call(ctx->loop, flush_on_loop, ctx);
+    return ctx->src_transports == NULL ? 0 : um_loop_call(ctx->loop, flush_on_loop, ctx);
 }
 
 /* ---- options of a live source ---- */

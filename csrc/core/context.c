@@ -80,7 +80,7 @@ static void um_context_on_uim(void *user, const struct um_lbmc_msg *msg, const s
 {
     lbm_context_t *ctx = user;
     if ((msg->present & UM_LBMC_HAS_SSF_CREQ) != 0) {
-        if (ctx->tcp_sources == NULL || !um_tcp_sources_on_ssf_creq(ctx->tcp_sources, &msg->ssf_creq)) {
+        if (ctx->src_transports == NULL || !um_src_transports_on_ssf_creq(ctx->src_transports, &msg->ssf_creq)) {
             atomic_fetch_add_explicit(&ctx->counters.unicast_unmatched, 1, memory_order_relaxed);
             um_log_limited(&ctx->unmatched_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_INFO, "Core-1060-17",
                            "filter request for session %u, receiver %u, topic index %u: nothing like it here: ignored",
@@ -164,8 +164,8 @@ static int um_context_open_messaging(lbm_context_t *ctx)
         return -1;
     }
     um_context_init_env(ctx);
-    ctx->tcp_sources = um_tcp_sources_create(&ctx->env);
-    if (ctx->tcp_sources == NULL) {
+    ctx->src_transports = um_src_transports_create(&ctx->env);
+    if (ctx->src_transports == NULL) {
         return -1;
     }
     ctx->rcv_sessions = um_rcv_sessions_create(&ctx->env, ctx->uim);
@@ -220,9 +220,7 @@ static int um_context_close(void *arg)
     if (ctx->rcv_sessions != NULL) {
         um_rcv_sessions_destroy(ctx->rcv_sessions);
     }
-    if (ctx->tcp_sources != NULL) {
-        um_tcp_sources_destroy(ctx->tcp_sources);
-    }
+    um_src_transports_destroy(ctx->src_transports);
     if (ctx->uim != NULL) {
         um_uim_destroy(ctx->uim);
     }

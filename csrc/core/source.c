@@ -179,26 +179,6 @@ static const struct um_src_stream_events stream_events = {
 
 /* ---- sources ---- */
 
-static const char *transport_name(int transport)
-{
-    switch (transport) {
-    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRM:
-        return "lbt-rm";
-    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRU:
-        return "lbt-ru";
-    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTIPC:
-        return "lbt-ipc";
-    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTSMX:
-        return "lbt-smx";
-    case LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTRDMA:
-        return "lbt-rdma";
-    case LBM_SRC_TOPIC_ATTR_TRANSPORT_BROKER:
-        return "broker";
-    default:
-        return "unknown";
-    }
-}
-
 struct create_call {
     lbm_src_t **srcp;
     lbm_src_t *src;
@@ -219,7 +199,7 @@ static int create_on_loop(void *arg)
     src->stream.tidx = atomic_fetch_add(&ctx->next_topic_idx, 1);
     src->stream.tsni_interval_ns = topic->opts.transport_topic_sequence_number_info_interval * UM_NS_PER_MS;
     src->stream.tsni_active_ns = topic->opts.transport_topic_sequence_number_info_active_threshold * UM_NS_PER_SEC;
-    if (um_tcp_sources_attach(ctx->tcp_sources, &topic->opts, topic->base.name, &src->stream) != 0) {
+    if (um_src_transports_attach(ctx->src_transports, &topic->opts, topic->base.name, &src->stream) != 0) {
         return -1;
     }
     struct um_tr_advert_spec spec = {.topic = topic->base.name};
@@ -251,10 +231,10 @@ int um_source_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, l
         return -1;
     }
     struct um_src_topic *src_topic = UM_CONTAINER_OF(topic, struct um_src_topic, base);
-    if (src_topic->opts.transport != LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP) {
+    if (!um_src_transports_have(src_topic->opts.transport)) {
         return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3251",
                         "lbm_src_create: topic [%s]: transport %s is not implemented in this version; tcp is",
-                        topic->name, transport_name(src_topic->opts.transport));
+                        topic->name, um_src_transports_name(src_topic->opts.transport));
     }
     lbm_src_t *src = um_calloc(1, sizeof *src);
     if (src == NULL) {

@@ -15,7 +15,7 @@
 #include "net/um_loop.h"
 #include "resolver/um_resolver.h"
 #include "transport/um_rcv_session.h"
-#include "transport/um_src_session.h"
+#include "transport/um_src_transport.h"
 #include "transport/um_uim.h"
 
 #define UM_CONTEXT_MAGIC 0x554d4358u /* "UMCX" */
@@ -32,21 +32,21 @@ struct lbm_context_t_stct {
     uint8_t instance[8];                 /* random, never all zero */
     struct um_list name_node;            /* core/context.c, its lock: contexts with a name */
     struct um_transport_env env;
-    struct um_uim *uim;                   /* [loop] */
-    struct um_resolver *resolver;         /* [loop] */
-    struct um_tcp_sources *tcp_sources;   /* [loop] */
-    struct um_rcv_sessions *rcv_sessions; /* [loop] */
-    struct um_user_timers *timers;        /* core/timer.c: own lock */
-    struct um_user_fds *fds;              /* core/fd.c [loop] */
-    struct um_map rcv_topics;             /* core/receiver.c [loop]: name -> lbm_topic_t */
-    struct um_list src_topics;            /* core/source.c [loop] */
-    struct um_list sources;               /* core/source.c [loop] */
-    struct um_list receivers;             /* core/receiver.c [loop] */
-    struct um_list wildcard_receivers;    /* core/wildcard.c [loop] */
-    struct um_list held_sources;          /* core/rcv_source.c [loop]: um_rcv_source.held_node */
-    atomic_uint next_topic_idx;           /* decision 6: random start, +1 */
-    atomic_int live_objects;              /* sources, receivers, wildcard receivers: must be 0 at delete */
-    struct um_context_counters {          /* any thread */
+    struct um_uim *uim;                       /* [loop] */
+    struct um_resolver *resolver;             /* [loop] */
+    struct um_src_transports *src_transports; /* [loop] */
+    struct um_rcv_sessions *rcv_sessions;     /* [loop] */
+    struct um_user_timers *timers;            /* core/timer.c: own lock */
+    struct um_user_fds *fds;                  /* core/fd.c [loop] */
+    struct um_map rcv_topics;                 /* core/receiver.c [loop]: name -> lbm_topic_t */
+    struct um_list src_topics;                /* core/source.c [loop] */
+    struct um_list sources;                   /* core/source.c [loop] */
+    struct um_list receivers;                 /* core/receiver.c [loop] */
+    struct um_list wildcard_receivers;        /* core/wildcard.c [loop] */
+    struct um_list held_sources;              /* core/rcv_source.c [loop]: um_rcv_source.held_node */
+    atomic_uint next_topic_idx;               /* decision 6: random start, +1 */
+    atomic_int live_objects;                  /* sources, receivers, wildcard receivers: must be 0 at delete */
+    struct um_context_counters {              /* any thread */
         atomic_ulong send_blocked, send_would_block, resp_blocked, resp_would_block;
         atomic_ulong fragments_lost, fragments_unrecoverably_lost;
         atomic_ulong unicast_unsupported, unicast_unmatched; /* messages at the request port without effect */

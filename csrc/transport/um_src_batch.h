@@ -7,19 +7,40 @@
 #include "base/um_lock.h"
 #include "transport/um_src_session.h"
 
-/* One batch: LBMC messages back to back, sent in one piece, shared by the queues of all clients. Lock. */
+/* One batch: LBMC messages back to back, sent in one piece. From the heap it is shared by the queues of all clients;
+ * a transport with memory of its own (ops->acquire) has one at a time and ignores `refs`. Lock. */
 struct um_datagram {
     struct um_datagram *next_free;
+    uint8_t *data; /* room for session->datagram_max bytes */
     uint32_t refs;
     uint32_t len;
-    bool continues; /* a fragmented message goes on in the next datagram */
-    bool compact;   /* has room for its `len` bytes only: never becomes a batch again */
-    uint8_t data[];
+    uint32_t user_bytes; /* payload of the messages in it; set when it is transmitted */
+    bool continues;      /* a fragmented message goes on in the next datagram */
+    bool compact;        /* has room for its `len` bytes only: never becomes a batch again */
+};
+
+/* A transport that does not batch takes over the sends of its streams. The functions take the session's lock
+ * themselves, call um_src_session_admitted() or do its work, and count in the stream what they accepted. Results and
+ * errors as those of um_src_stream_send() and its kin. */
+struct um_src_takeover {
+    int (*send)(struct um_src_stream *stream, struct um_send *send);
+    int (*send_plain)(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited);
+    int (*send_run)(struct um_src_stream *stream, struct um_send_run *run);
+    void (*flush)(struct um_src_stream *stream);
 };
 
 struct um_src_session_ops {
+    const char *datagram_option; /* names in error texts: what limits the size of a datagram */
+    const char *blocked_by;      /* why a send is refused or waits, with the option to look at */
+    /* NULL, or the transport takes over sending; then transmit, acquire and push are not used. */
+    const struct um_src_takeover *takeover;
+    /* Lock. NULL: batches come from the heap. Memory for the next batch, written once and transmitted from where it
+     * lies; asked for again only after transmit(). NULL result: out of memory. */
+    struct um_datagram *(*acquire)(struct um_src_session *session);
     /* Lock. Put the datagram on its way to every client; takes over one reference. */
     void (*transmit)(struct um_src_session *session, struct um_datagram *datagram);
+    /* Lock. May be NULL. While session->collecting is set, transmit() may keep datagrams together; now they must go. */
+    void (*push)(struct um_src_session *session);
     /* Lock, given up meanwhile: sleep until something changed. Called by the one waiting thread that polls. */
     void (*wait)(struct um_src_session *session);
     /* Lock. No thread waits any more: whatever is still queued is the loop's to write. */
@@ -36,6 +57,7 @@ struct um_src_session_ops {
     void (*stream_gone)(struct um_src_session *session, uint32_t tidx);
     void (*source_info)(const struct um_src_session *session, lbm_transport_source_info_t *out);
     void (*stats)(struct um_src_session *session, lbm_src_transport_stats_t *out);
+    void (*stats_reset)(struct um_src_session *session); /* may be NULL */
 };
 
 #define UM_DATAGRAMS_KEPT 64
@@ -44,17 +66,24 @@ struct um_src_session {
     struct um_lock lock;
     struct um_datagram *batch; /* lock; NULL only after an allocation failed */
     size_t batch_user_bytes;   /* lock */
-    size_t datagram_max;       /* fixed */
-    size_t plain_max;          /* fixed: longest message sent without FRAG and other headers */
-    size_t minimum_length;     /* lock */
-    size_t flush_at;           /* lock: user bytes at which the batch counts as full */
-    size_t coalesce_max;       /* fixed: full batches may grow to this many bytes under load; 0 = never */
-    uint64_t batch_start_ns;   /* lock */
-    bool blocked;              /* lock; kept by the transport: a send must wait or be refused */
-    bool timer_wanted;         /* lock: interval timer armed, or its arming posted */
-    bool adaptive;             /* lock */
-    bool dynamic_reduction;    /* fixed */
-    bool filtering;            /* fixed: TSNI messages carry one topic each */
+    size_t datagram_max;       /* fixed: room for LBMC messages */
+    size_t plain_end;        /* fixed: messages shorter than this go out without FRAG and other headers; 0: takeover */
+    size_t header_reserve;   /* fixed: kept free for headers in datagram_max without dynamic reduction */
+    size_t minimum_length;   /* lock */
+    size_t flush_at;         /* lock: user bytes at which the batch counts as full */
+    size_t coalesce_max;     /* fixed: full batches may grow to this many bytes under load; 0 = never */
+    uint64_t batch_start_ns; /* lock */
+    bool blocked;            /* lock; kept by the transport: a send must wait or be refused */
+    const atomic_int *gate;  /* fixed, any thread changes the value: not 0 blocks as well (limits of a context) */
+    bool timer_wanted;       /* lock: interval timer armed, or its arming posted */
+    bool adaptive;           /* lock */
+    bool dynamic_reduction;  /* fixed */
+    bool filtering;          /* fixed: TSNI messages carry one topic each */
+    bool one_topic;          /* fixed: so do datagrams */
+    bool connectionless;     /* fixed: there may be receivers that are not counted as clients */
+    bool batches_blocked;    /* fixed: while blocked, what fits into the batch without a flush is accepted */
+    bool collecting;         /* lock: more datagrams follow under this lock, see ops->push */
+    uint32_t batch_tidx;     /* lock: topic of the batch, kept only with one_topic */
     const struct um_src_session_ops *ops;
     struct um_transport_env *env;
     uint64_t interval_ns;                        /* lock */
@@ -82,9 +111,18 @@ struct um_src_session {
     bool announce_wanted;                        /* [loop] */
 };
 
-/* [loop] */
+/* What a transport tells about the session it makes. */
+struct um_src_session_config {
+    size_t datagram_max;       /* room for LBMC messages in a datagram */
+    size_t transport_overhead; /* bytes of transport headers: they are part of what the datagram_max option limits */
+    const atomic_int *gate;    /* may be NULL */
+    bool coalesce;             /* full batches may join under load */
+    bool one_topic, connectionless, batches_blocked;
+};
+
+/* [loop] Asks ops->acquire for the first batch. */
 int um_src_session_init(struct um_src_session *session, struct um_transport_env *env,
-                        const struct um_src_session_ops *ops, size_t datagram_max,
+                        const struct um_src_session_ops *ops, const struct um_src_session_config *config,
                         const struct um_source_options *opts);
 void um_src_session_fini(struct um_src_session *session);
 void um_src_session_add(struct um_src_session *session, struct um_src_stream *stream);
@@ -96,7 +134,19 @@ struct um_datagram *um_datagram_copy(const struct um_datagram *datagram); /* com
 void um_datagram_unref(struct um_src_session *session, struct um_datagram *datagram);
 /* The transport's queues shrank or its clients changed: wake waiting senders, have WAKEUP reported. */
 void um_src_session_relieve(struct um_src_session *session);
+/* May this send begin? 0; waits for it if it may, sends->waited; or -1 + error. For transports that take over sending.
+ */
+int um_src_session_admitted(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send);
+/* A datagram with the last numbers of streams; what waits goes out before it. With `only` of that stream alone. */
+void um_src_session_tell_numbers(struct um_src_session *session, struct um_src_stream *only);
+/* Refuse the send: -1 + UM_EWOULDBLOCK, and WAKEUP follows. */
+int um_src_session_refuse(struct um_src_session *session, struct um_src_stream *stream);
 uint32_t um_src_stream_last_sqn(const struct um_src_stream *stream); /* as a TSNI tells it */
+
+static inline bool um_src_session_blocked(const struct um_src_session *session)
+{
+    return session->blocked || atomic_load_explicit(session->gate, memory_order_acquire) != 0;
+}
 
 static inline void um_src_session_lock(struct um_src_session *session)
 {

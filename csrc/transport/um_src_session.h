@@ -105,30 +105,13 @@ int um_src_stream_send_run(struct um_src_stream *stream, struct um_send_run *run
 /* What is held by an explicit batch, then the session's batch. Never waits. */
 void um_src_stream_flush(struct um_src_stream *stream);
 
-/* Sessions of a context [loop]. */
-struct um_tcp_sources; /* transport/tcp: pool of TCP source sessions */
-struct um_tcp_sources *um_tcp_sources_create(struct um_transport_env *env);
-void um_tcp_sources_destroy(struct um_tcp_sources *sources);
-/* Map the stream to a session by the rules of docs/architecture.md (explicit port, pool, round robin; the first source
- * decides, with warnings), creating it when needed. `stream->events` and `tidx` are set by the caller. On success
- * CONNECT is reported for clients already there (posted, not inside this call). */
-int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source_options *opts, const char *topic,
-                          struct um_src_stream *stream);
 /* Flushes without waiting, wakes blocked senders, reports nothing more; ends the session with its last stream. */
 void um_src_stream_detach(struct um_src_stream *stream);
-/* A source-side-filtering request that arrived at the request port. False: there is nothing it could mean. */
-bool um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq);
-
 /* Facts about the session of a stream; [loop] or any thread where noted. */
 void um_src_stream_source_info(const struct um_src_stream *stream,
                                lbm_transport_source_info_t *out); /* any thread; ip 0 when INADDR_ANY */
 int um_src_stream_stats(struct um_src_stream *stream, lbm_src_transport_stats_t *out); /* any thread */
 void um_src_stream_stats_reset(struct um_src_stream *stream);
-/* All TCP source sessions, for lbm_context_retrieve_src_transport_stats; returns the number there are, fills up to max.
- */
-int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats_t *out, int max); /* [loop] */
-void um_tcp_sources_stats_reset(struct um_tcp_sources *sources);                                   /* [loop] */
-void um_tcp_sources_flush(struct um_tcp_sources *sources); /* the batches of all sessions [loop] */
 /* Live setopt of implicit_batching_* (last value set counts for the session). */
 void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length,
                                 bool adaptive);

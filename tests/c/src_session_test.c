@@ -17,6 +17,7 @@
 #include "base/um_mem.h"
 #include "net/um_loop.h"
 #include "transport/um_src_session.h"
+#include "transport/um_src_transport.h"
 #include "um_test.h"
 
 #define HANG_MS 20000
@@ -25,7 +26,7 @@
 static struct um_context_options copts;
 static struct um_source_options sopts;
 static struct um_transport_env env;
-static struct um_tcp_sources *pool;
+static struct um_src_transport *pool;
 static uint8_t instance[8] = {1};
 
 struct source {
@@ -76,19 +77,19 @@ static const struct um_src_stream_events events = {on_connect, on_disconnect, on
 
 static int do_create(void *arg)
 {
-    pool = um_tcp_sources_create(&env);
+    pool = um_tcp_src_transport.create(&env);
     return pool != NULL ? 0 : -1;
 }
 
 static int do_destroy(void *arg)
 {
-    um_tcp_sources_destroy(pool);
+    um_tcp_src_transport.destroy(pool);
     return 0;
 }
 
 static int do_attach(void *arg)
 {
-    return um_tcp_sources_attach(pool, &sopts, "topic", &((struct source *)arg)->stream);
+    return um_tcp_src_transport.attach(pool, &sopts, "topic", &((struct source *)arg)->stream);
 }
 
 static int do_detach(void *arg)
@@ -99,7 +100,7 @@ static int do_detach(void *arg)
 
 static int do_creq(void *arg)
 {
-    um_tcp_sources_on_ssf_creq(pool, arg);
+    um_tcp_src_transport.on_ssf_creq(pool, arg);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/um_random.h"
 #include "transport/um_rcv_session.h"
 #include "transport/um_src_session.h"
+#include "transport/um_src_transport.h"
 #include "um_test_loop.h"
 
 /* A publishing and a subscribing context on one sequential loop. */
@@ -15,7 +16,7 @@ struct world {
     struct um_receiver_options rcv_opts;
     struct um_transport_env env;
     struct um_uim *src_uim, *rcv_uim;
-    struct um_tcp_sources *sources;
+    struct um_src_transport *sources;
     struct um_rcv_sessions *sessions;
 };
 
@@ -78,7 +79,7 @@ static const struct um_rcv_stream_events rcv_events = {on_data, on_tsni, on_bos,
 static void on_request(void *user, const struct um_lbmc_msg *msg, const struct sockaddr_in *from, uint64_t now_ns)
 {
     if ((msg->present & UM_LBMC_HAS_SSF_CREQ) != 0) {
-        um_tcp_sources_on_ssf_creq(((struct world *)user)->sources, &msg->ssf_creq);
+        um_tcp_src_transport.on_ssf_creq(((struct world *)user)->sources, &msg->ssf_creq);
     }
 }
 
@@ -93,7 +94,7 @@ static int do_open(void *arg)
     world->env.ctxinst = src_instance;
     world->env.request_port = um_uim_port(world->src_uim);
     world->env.request_ip = um_uim_addr(world->src_uim);
-    world->sources = um_tcp_sources_create(&world->env);
+    world->sources = um_tcp_src_transport.create(&world->env);
     world->sessions = um_rcv_sessions_create(&world->env, world->rcv_uim);
     return world->sources != NULL && world->sessions != NULL ? 0 : -1;
 }
@@ -124,7 +125,7 @@ static int do_close(void *arg)
 {
     struct world *world = arg;
     um_rcv_sessions_destroy(world->sessions);
-    um_tcp_sources_destroy(world->sources);
+    um_tcp_src_transport.destroy(world->sources);
     um_uim_destroy(world->rcv_uim);
     um_uim_destroy(world->src_uim);
     return 0;
@@ -150,7 +151,7 @@ static int do_attach(void *arg)
     memset(call->source, 0, sizeof *call->source);
     call->source->stream.events = &src_events;
     call->source->stream.tidx = call->tidx;
-    return um_tcp_sources_attach(call->world->sources, &call->world->src_opts, "topic", &call->source->stream);
+    return um_tcp_src_transport.attach(call->world->sources, &call->world->src_opts, "topic", &call->source->stream);
 }
 
 static int do_join(void *arg)

@@ -11,6 +11,7 @@
 #include "base/um_map.h"
 #include "base/um_random.h"
 #include "transport/um_src_batch.h"
+#include "transport/um_src_transport.h"
 
 #define UM_TCP_CLIENT_IN 256 /* a client's messages longer than this are stepped over without being looked at */
 
@@ -72,6 +73,7 @@ struct um_tcp_session {
 };
 
 struct um_tcp_sources {
+    struct um_src_transport base;
     struct um_transport_env *env;
     struct um_list sessions;     /* [loop] in order of creation */
     struct um_tcp_session *next; /* [loop] round robin: the next one to be shared; NULL = the first */

@@ -60,6 +60,8 @@ static void session_stats(struct um_src_session *base, lbm_src_transport_stats_t
 }
 
 static const struct um_src_session_ops session_ops = {
+    .datagram_option = "transport_tcp_datagram_max_size",
+    .blocked_by = "a receiver of the session is slow (transport_session_maximum_buffer)",
     .transmit = um_tcp_transmit,
     .wait = um_tcp_wait,
     .resume = um_tcp_resume,
@@ -134,8 +136,9 @@ static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const 
         um_error_nomem("TCP source session", sizeof *session);
         return NULL;
     }
-    if (um_src_session_init(&session->base, pool->env, &session_ops, pool->env->opts->transport_tcp_datagram_max_size,
-                            opts) != 0) {
+    struct um_src_session_config config = {.datagram_max = pool->env->opts->transport_tcp_datagram_max_size,
+                                           .coalesce = true};
+    if (um_src_session_init(&session->base, pool->env, &session_ops, &config, opts) != 0) {
         um_free(session);
         close(fd);
         return NULL;
@@ -354,9 +357,10 @@ static void compare_options(const struct um_tcp_session *session, const struct u
                   (unsigned long)opts->transport_source_side_filtering_behavior, (unsigned long)session->ssf);
 }
 
-int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source_options *opts, const char *topic,
+static int sources_attach(struct um_src_transport *base, const struct um_source_options *opts, const char *topic,
                           struct um_src_stream *stream)
 {
+    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
     int filtering = opts->transport_source_side_filtering_behavior;
     if (filtering < UM_TCP_SSF_NONE || filtering > UM_TCP_SSF_EXCLUSION) {
         return um_error(
@@ -377,48 +381,54 @@ int um_tcp_sources_attach(struct um_tcp_sources *sources, const struct um_source
 
 /* ---- the pool ---- */
 
-struct um_tcp_sources *um_tcp_sources_create(struct um_transport_env *env)
+static int sources_check(const struct um_context_options *opts)
 {
-    if (env->opts->transport_tcp_port_low > env->opts->transport_tcp_port_high) {
-        um_error(UM_EINVAL, "CoreApi-8812-2", "transport_tcp_port_low %u: must not be above transport_tcp_port_high %u",
-                 env->opts->transport_tcp_port_low, env->opts->transport_tcp_port_high);
-        return NULL;
+    if (opts->transport_tcp_port_low > opts->transport_tcp_port_high) {
+        return um_error(UM_EINVAL, "CoreApi-8812-2",
+                        "transport_tcp_port_low %u: must not be above transport_tcp_port_high %u",
+                        opts->transport_tcp_port_low, opts->transport_tcp_port_high);
     }
+    return 0;
+}
+
+static struct um_src_transport *sources_create(struct um_transport_env *env)
+{
     struct um_tcp_sources *pool = um_calloc(1, sizeof *pool);
     if (pool == NULL) {
         um_error_nomem("TCP sources", sizeof *pool);
         return NULL;
     }
+    pool->base.ops = &um_tcp_src_transport;
     pool->env = env;
     um_list_init(&pool->sessions);
-    return pool;
+    return &pool->base;
 }
 
-void um_tcp_sources_destroy(struct um_tcp_sources *sources)
+static void sources_destroy(struct um_src_transport *base)
 {
-    if (sources == NULL) {
-        return;
-    }
+    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
     while (!um_list_empty(&sources->sessions)) {
         session_destroy(session_of(sources->sessions.next));
     }
     um_free(sources);
 }
 
-void um_tcp_sources_flush(struct um_tcp_sources *sources)
+static void sources_flush(struct um_src_transport *base)
 {
+    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
     struct um_list *it;
     UM_LIST_FOREACH(it, &sources->sessions)
     {
-        struct um_src_session *base = &session_of(it)->base;
-        um_src_session_lock(base);
-        um_src_session_flush(base);
-        um_src_session_unlock(base);
+        struct um_src_session *session = &session_of(it)->base;
+        um_src_session_lock(session);
+        um_src_session_flush(session);
+        um_src_session_unlock(session);
     }
 }
 
-int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats_t *out, int max)
+static int sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
 {
+    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
     struct um_list *it;
     int count = 0;
     UM_LIST_FOREACH(it, &sources->sessions)
@@ -431,8 +441,9 @@ int um_tcp_sources_stats(struct um_tcp_sources *sources, lbm_src_transport_stats
     return count;
 }
 
-void um_tcp_sources_stats_reset(struct um_tcp_sources *sources)
+static void sources_stats_reset(struct um_src_transport *base)
 {
+    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
     struct um_list *it;
     UM_LIST_FOREACH(it, &sources->sessions)
     {
@@ -487,8 +498,9 @@ static void change_filter(struct um_tcp_client *client, struct um_src_stream *st
     }
 }
 
-bool um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_lbmc_ssf_creq *creq)
+static bool sources_on_ssf_creq(struct um_src_transport *base, const struct um_lbmc_ssf_creq *creq)
 {
+    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
     struct um_list *it;
     UM_LIST_FOREACH(it, &sources->sessions)
     {
@@ -508,3 +520,16 @@ bool um_tcp_sources_on_ssf_creq(struct um_tcp_sources *sources, const struct um_
     }
     return false;
 }
+
+const struct um_src_transport_ops um_tcp_src_transport = {
+    .type = LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP,
+    .name = "tcp",
+    .check = sources_check,
+    .create = sources_create,
+    .destroy = sources_destroy,
+    .attach = sources_attach,
+    .on_ssf_creq = sources_on_ssf_creq,
+    .stats = sources_stats,
+    .stats_reset = sources_stats_reset,
+    .flush = sources_flush,
+};
