@@ -1,5 +1,6 @@
-/* Which local address a TCP socket of the transports binds: the interface option
- * of the object, else default_interface, else any. Used at creation, on any thread. */
+/* Which local address a socket of the transports binds: the interface option of
+ * the object, else default_interface, else any; and the interface of multicast.
+ * Used at creation, on any thread. */
 #ifndef UM_TRANSPORT_LOCAL_ADDR_H
 #define UM_TRANSPORT_LOCAL_ADDR_H
 
@@ -7,6 +8,7 @@
 #include <netinet/in.h>
 
 #include "base/um_iface.h"
+#include "config/um_options.h"
 
 /* 0, or -1 + UM_EINVAL when no interface of this host matches. */
 static inline int um_local_addr(const lbm_ipv4_address_mask_t *option, const lbm_ipv4_address_mask_t *fallback,
@@ -23,6 +25,17 @@ static inline int um_local_addr(const lbm_ipv4_address_mask_t *option, const lbm
     }
     *out = iface.addr;
     return 0;
+}
+
+/* The interface on which groups are joined and sent to. 0, or -1 + UM_EINVAL when none of this host matches. */
+static inline int um_multicast_iface(const struct um_context_options *opts, struct um_iface *out)
+{
+    const lbm_ipv4_address_mask_t *own = &opts->resolver_multicast_interface;
+    if (own->addr == 0) {
+        own = &opts->default_interface;
+    }
+    return own->addr != 0 ? um_iface_match(own->addr, own->bits, out)
+                          : um_iface_default_multicast("resolver_multicast_interface", out);
 }
 
 #endif

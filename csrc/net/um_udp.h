@@ -1,0 +1,67 @@
+/* Receiving UDP sockets: opened for a multicast group or a unicast port range, and read many datagrams at a time into
+ * pooled buffers that messages may keep. A reader and its sockets belong to one loop; in order, reading allocates
+ * nothing. */
+#ifndef UM_NET_UDP_H
+#define UM_NET_UDP_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/um_buf.h"
+#include "base/um_iface.h"
+
+struct um_udp_reader;
+
+struct um_udp_config {
+    size_t datagram_max; /* a longer datagram is dropped and counted */
+    size_t socket_buffer;
+    const char *socket_buffer_option;
+    const char *socket_buffer_log;
+    bool timestamps; /* of the kernel, or of the network card where that is possible */
+};
+
+struct um_udp_socket {
+    int fd; /* -1: closed */
+    size_t datagram_max;
+    struct in_addr group; /* 0: unicast */
+    bool check_group;     /* bound to every address: the kernel may hand over what is not for the group */
+    bool timestamps;
+    uint64_t foreign;     /* datagrams for another address than the group: dropped unread */
+    uint64_t oversized;   /* datagrams longer than datagram_max: dropped */
+    uint64_t read_errors; /* failed receives other than "nothing there" */
+};
+
+struct um_udp_datagram {
+    uint8_t *data; /* in `buf`: um_buf_ref() to keep; writable until handed on */
+    size_t len;
+    uint32_t from_ip;   /* network order */
+    uint16_t from_port; /* host order */
+    uint64_t stamp_ns;  /* wall clock of its arrival; 0: none */
+    struct um_buf *buf;
+};
+
+/* `batch`: datagrams per system call, 0 = the reader's choice. `offload`: let the kernel hand over datagrams that were
+ * sent as one (UDP_GRO). `datagram_max`: the largest of any of its sockets. NULL: out of memory (no error set). */
+struct um_udp_reader *um_udp_reader_create(unsigned batch, size_t datagram_max, bool offload);
+void um_udp_reader_destroy(struct um_udp_reader *reader);
+
+/* Join `group` on the interface; several processes of a host may share group and port. The socket gets only what is
+ * sent to its group through that interface, whatever others on the host have joined. `any_address`: bind to every
+ * address, as systems need that cannot bind to a group (tried by itself after a failure). 0, or -1 + error. */
+int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
+                      struct in_addr group, uint16_t port, const struct um_iface *iface, bool any_address);
+/* First free port of low..high; `what` names the options in the error; low = high = 0: any free port. */
+int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
+                      struct in_addr addr, uint16_t low, uint16_t high, const char *what);
+void um_udp_close(struct um_udp_socket *socket);
+/* Datagrams the kernel threw away because the receive buffer was full (and others it could not deliver). */
+uint64_t um_udp_kernel_drops(const struct um_udp_socket *socket);
+
+/* One system call: how many packets came; 0: none, or out of memory. Then um_udp_next() until false, which gives the
+ * buffer back. One read at a time. `more`: the socket probably has more. */
+int um_udp_read(struct um_udp_reader *reader, struct um_udp_socket *socket, bool *more);
+bool um_udp_next(struct um_udp_reader *reader, struct um_udp_socket *socket, struct um_udp_datagram *out);
+
+#endif
