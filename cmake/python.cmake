@@ -29,8 +29,9 @@ foreach(program ${UM_PROGRAMS})
   install(TARGETS ${program} RUNTIME DESTINATION bin COMPONENT python)
 endforeach()
 
-# A wheel cannot hold the link libum.so, so um.pc names the file itself.
+# A wheel cannot hold the link libum.so, so um.pc names the file itself; what that needs is in the wheel, too.
 file(READ ${CMAKE_BINARY_DIR}/um.pc UM_PC)
 string(REPLACE "-lum" "-l:libum.so.0" UM_PC "${UM_PC}")
+string(REGEX REPLACE "Requires.private:[^\n]*\n" "" UM_PC "${UM_PC}")
 file(WRITE ${CMAKE_BINARY_DIR}/python/um.pc "${UM_PC}")
 install(FILES ${CMAKE_BINARY_DIR}/python/um.pc DESTINATION lib/pkgconfig COMPONENT python)

@@ -16,7 +16,7 @@ def names(built: Built) -> set[str]:
 def test_i2_a_wheel_is_built_from_the_sdist_offline(built: Built) -> None:
     # The fixture ran `pip wheel --no-index --no-build-isolation` on the sdist in a network namespace without network.
     assert built.sdist.name == "um_cffi-0.1.0.tar.gz"
-    assert built.wheel.name.startswith("um_cffi-0.1.0-cp39-abi3-linux_")
+    assert built.plain.name.startswith("um_cffi-0.1.0-cp39-abi3-linux_")
 
 
 def test_i2_the_sdist_carries_every_source(built: Built) -> None:

@@ -13,6 +13,7 @@ from hosts import Host
 from packaging_support import ROOT, Built, clean_environment, fresh_environment, install, run
 
 README = (ROOT / "README.md").read_text()
+BUNDLED = ("libxml2", "libicuuc", "libicudata", "liblzma", "libpcre2-8")  # PCRE2 last: mount itself needs it
 
 
 @pytest.fixture(name="python", scope="module")
@@ -55,7 +56,7 @@ def test_i3_module_reports_versions_features_and_its_own_paths(python: Path, emp
 
 def test_i3_every_daemon_and_example_is_a_command(python: Path, empty: Path, built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
-        programs = {name.rpartition("/")[2] for name in archive.namelist() if name.startswith("um_cffi/bin/")}
+        programs = {name.rpartition("/")[2] for name in archive.namelist() if name.startswith("um_cffi/bin/")} - {""}
     daemons = {path.name for path in (ROOT / "csrc" / "daemons").iterdir() if path.is_dir()}
     examples = {path.stem for path in (ROOT / "examples" / "c").glob("*.c") if not path.name.startswith("ex_")}
     assert programs == daemons | examples
@@ -117,6 +118,44 @@ def test_i3_a_c_program_links_the_library_of_the_wheel(python: Path, empty: Path
     flags = run("pkg-config", "--cflags", "--libs", "um", env=env).split()
     run("cc", "program.c", *flags, f"-Wl,-rpath,{folder}", "-o", "by_name")
     assert run(empty / "by_name") == "0.1.0\n"
+
+
+def bare_machine() -> str:
+    """Shell text that makes the libraries which the wheel brings along unusable in the system's folders."""
+    known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    paths = [path for name in BUNDLED for path in re.findall(rf"{name}\.so\S* .*=> (\S+)", known)]
+    assert paths
+    return "".join(f"mount --bind /dev/null {Path(path).resolve()};" for path in dict.fromkeys(paths))
+
+
+def test_i3_nothing_of_the_system_is_needed(python: Path, host: Host, empty: Path) -> None:
+    """Patterns (PCRE2) and XML files (libxml2) work where neither library is installed; so do the C programs."""
+    code = """
+import sys, um_cffi
+um_cffi.config.load(sys.argv[1], "publisher")
+with um_cffi.Context() as ctx:
+    receiver, source = um_cffi.WildcardReceiver(ctx, "^new.$"), um_cffi.Source(ctx, "news")
+    while not receiver.counts().sources:
+        receiver.recv_batch(timeout=0.05)
+    source.send(b"Hello!", flush=True)
+    print(ctx.getopt("resolver_multicast_ttl"), [bytes(m.data) for m in next(receiver.batches()).messages()])
+"""
+    prefix, xml = bare_machine(), str(ROOT / "examples" / "config" / "um.xml")
+    system = host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", "xmllint", "--version")
+    assert system.wait() != 0, "the libraries of the system are still in use"
+    done = host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", str(python), "-c", code, xml).finish()
+    assert done.splitlines()[-1] == "0 [b'Hello!']"
+    receiver = host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", str(python.parent / "minrcv"))
+    host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", str(python.parent / "minsrc")).finish()
+    assert "'Hello!'" in receiver.finish()
+
+
+def test_i3_the_licences_of_what_is_bundled_are_there(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = archive.namelist()
+    libraries = {re.sub(r"-[0-9a-f]{8}\.so.*", "", name.rpartition("/")[2]) for name in names if ".libs/lib" in name}
+    licences = {name.rpartition("/")[2].removesuffix(".txt") for name in names if "/licenses/bundled/" in name}
+    assert libraries == licences and {"libpcre2-8", "libxml2"} <= libraries
 
 
 def test_i3_types_are_declared(built: Built) -> None:

@@ -20,7 +20,8 @@ class Built(NamedTuple):
     """Files made."""
 
     sdist: Path
-    wheel: Path
+    plain: Path  # as pip builds it: needs libraries of this system
+    wheel: Path  # with these libraries inside, as users get it
 
 
 def run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
@@ -37,7 +38,7 @@ def clean_environment() -> dict[str, str]:
 
 
 def build_all(folder: Path) -> Built:
-    """The sdist of this tree, and the wheel that pip builds from the sdist, offline."""
+    """The sdist of this tree, the wheel that pip builds from the sdist, offline, and that wheel made portable."""
     code = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
     name = run(sys.executable, "-c", code, folder, cwd=ROOT, env=clean_environment()).split()[-1]
     sdist = folder / name
@@ -51,20 +52,22 @@ def build_all(folder: Path) -> Built:
         "-q",
         *options,
         "-w",
-        folder / "wheels",
+        folder / "plain",
         sdist,
         env=clean_environment(),
     )
-    (wheel,) = (folder / "wheels").glob("*.whl")
-    return Built(sdist, wheel)
+    (plain,) = (folder / "plain").glob("*.whl")
+    made = run(*OFFLINE, sys.executable, ROOT / "tools" / "repair_wheel.py", plain, folder, env=clean_environment())
+    return Built(sdist, plain, Path(made.strip()))
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """The sdist of this tree and the wheel built from it offline."""
+    """The sdist of this tree and the wheels built from it offline."""
     if os.environ.get("UM_SANITIZED"):
         pytest.skip("the wheel has a build of its own")
-    pytest.importorskip("scikit_build_core")
+    for needed in ("scikit_build_core", "auditwheel"):
+        pytest.importorskip(needed)
     return build_all(tmp_path_factory.mktemp("dist"))
 
 
