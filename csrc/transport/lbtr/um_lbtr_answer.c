@@ -1,6 +1,7 @@
 /* Answers to NAKs. See um_lbtr_answer.h. */
 #include "transport/lbtr/um_lbtr_answer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/um_sqn.h"
@@ -10,6 +11,7 @@
 #define NCF_BUDGET 32u /* packets per NCF_BUDGET_NS: forged NAKs must not flood the group */
 #define NCF_BUDGET_NS (10 * UM_NS_PER_MS)
 #define NCF_LIST_MAX 365u
+#define UNORDERED_MAX 2048u /* numbers put into order at a time, for peers that do not send them so */
 
 /* The numbers refused so far, by reason. */
 struct refusals {
@@ -29,16 +31,23 @@ struct answering {
     struct refusals refusals;
 };
 
-void um_lbtr_answer_init(struct um_lbtr_answer *answer, uint64_t ignore_ns, uint32_t ncf_max)
+void um_lbtr_answer_init(struct um_lbtr_answer *answer, uint64_t ignore_ns, uint32_t ncf_max, uint32_t ncf_header)
 {
     memset(answer, 0, sizeof *answer);
     answer->ignore_ns = ignore_ns;
     answer->ncf_max = ncf_max;
+    answer->ncf_header = ncf_header;
+}
+
+/* Did it happen, and less than `span_ns` ago? Clocks that threads read a moment apart may run backwards. */
+static bool lately(uint64_t now_ns, uint64_t at_ns, uint64_t span_ns)
+{
+    return at_ns != 0 && (now_ns < at_ns || now_ns - at_ns < span_ns);
 }
 
 static bool ncf_allowed(struct um_lbtr_answer *answer, uint64_t now_ns)
 {
-    if (answer->ncf_budget_ns == 0 || now_ns - answer->ncf_budget_ns >= NCF_BUDGET_NS) {
+    if (!lately(now_ns, answer->ncf_budget_ns, NCF_BUDGET_NS)) {
         answer->ncf_budget_ns = now_ns;
         answer->ncf_budget = NCF_BUDGET;
     }
@@ -52,7 +61,8 @@ static void send_refusals(struct answering *a, enum um_lbtr_reason reason)
     if (count == 0) {
         return;
     }
-    if (!ncf_allowed(a->answer, a->now_ns)) {
+    if (!ncf_allowed(a->answer, a->now_ns) ||
+        !um_lbtr_limiter_take_ncf(a->limiter, a->now_ns, a->answer->ncf_header + 4 * count)) {
         a->counters->ncfs_withheld++;
         return;
     }
@@ -71,7 +81,7 @@ static void refuse(struct answering *a, enum um_lbtr_reason reason, uint32_t sqn
 /* A datagram that is still there: only the first refusal within an ignore interval is told. */
 static void refuse_once(struct answering *a, enum um_lbtr_reason reason, uint32_t sqn, struct um_lbtr_sent *sent)
 {
-    if (sent->confirmed_ns != 0 && a->now_ns - sent->confirmed_ns < a->answer->ignore_ns) {
+    if (lately(a->now_ns, sent->confirmed_ns, a->answer->ignore_ns)) {
         return;
     }
     sent->confirmed_ns = a->now_ns;
@@ -81,8 +91,7 @@ static void refuse_once(struct answering *a, enum um_lbtr_reason reason, uint32_
 static void refuse_gone(struct answering *a, uint32_t sqn)
 {
     unsigned place = sqn % UM_LBTR_REFUSALS;
-    uint64_t at_ns = a->answer->refused[place].at_ns;
-    if (at_ns != 0 && a->answer->refused[place].sqn == sqn && a->now_ns - at_ns < REFUSE_AGAIN_NS) {
+    if (a->answer->refused[place].sqn == sqn && lately(a->now_ns, a->answer->refused[place].at_ns, REFUSE_AGAIN_NS)) {
         return;
     }
     a->answer->refused[place].at_ns = a->now_ns;
@@ -118,13 +127,13 @@ static void answer_one(struct answering *a, uint32_t sqn)
     if (sent->queued) {
         a->counters->naks_rx_delay_ignored++;
         refuse_once(a, UM_LBTR_RX_DELAY, sqn, sent);
-    } else if (sent->repaired_ns != 0 && a->now_ns - sent->repaired_ns < a->answer->ignore_ns) {
+    } else if (lately(a->now_ns, sent->repaired_ns, a->answer->ignore_ns)) {
         a->counters->naks_ignored++;
         refuse_once(a, UM_LBTR_NAK_IGNORED, sqn, sent);
     } else if (numbers->queue_count == 0 && um_lbtr_limiter_take_rx(a->limiter, a->now_ns, a->header_len + sent->len)) {
         repair(a->ops, a->user, a->now_ns, sqn, sent);
     } else if (queue_has_room(a, sent->len) && um_lbtr_numbers_queue(numbers, sqn)) {
-        atomic_fetch_add_explicit(&a->limiter->rx_queued, sent->len, memory_order_relaxed);
+        um_lbtr_limiter_rx_waits(a->limiter, sent->len);
         a->counters->naks_rx_delay_ignored++;
         refuse_once(a, UM_LBTR_RX_DELAY, sqn, sent);
     } else {
@@ -133,41 +142,79 @@ static void answer_one(struct answering *a, uint32_t sqn)
     }
 }
 
+static bool ascends(const struct um_lbtr_list *list)
+{
+    for (size_t i = 1; i < list->count; i++) {
+        if (um_sqn_older(um_lbtr_list_at(list, i), um_lbtr_list_at(list, i - 1))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The oldest numbers have priority, however the list is ordered. Their distance from a number long before the oldest
+ * one kept orders all of them. */
+static void answer_unordered(struct answering *a, const struct um_lbtr_list *list)
+{
+    uint32_t sqns[UNORDERED_MAX], base = a->numbers->trail - (1u << 30);
+    for (size_t done = 0; done < list->count;) {
+        size_t n = list->count - done < UNORDERED_MAX ? list->count - done : UNORDERED_MAX;
+        for (size_t i = 0; i < n; i++) {
+            sqns[i] = um_lbtr_list_at(list, done + i) - base;
+        }
+        qsort(sqns, n, sizeof sqns[0], by_age);
+        for (size_t i = 0; i < n; i++) {
+            answer_one(a, sqns[i] + base);
+        }
+        done += n;
+    }
+}
+
 void um_lbtr_answer_naks(struct um_lbtr_answer *answer, struct um_lbtr_numbers *numbers,
                          struct um_lbtr_limiter *limiter, struct um_lbtr_source_counters *counters, uint64_t now_ns,
                          const struct um_lbtr_list *list, uint32_t header_len, const struct um_lbtr_answer_ops *ops,
                          void *user)
 {
-    struct answering a = {.answer = answer,
-                          .numbers = numbers,
-                          .limiter = limiter,
-                          .counters = counters,
-                          .now_ns = now_ns,
-                          .header_len = header_len,
-                          .ops = ops,
-                          .user = user};
+    struct answering a;
+    a.answer = answer;
+    a.numbers = numbers;
+    a.limiter = limiter;
+    a.counters = counters;
+    a.now_ns = now_ns;
+    a.header_len = header_len;
+    a.ops = ops;
+    a.user = user;
+    memset(a.refusals.counts, 0, sizeof a.refusals.counts); /* the lists are 6 KB: not cleared */
     counters->nak_pckts_rcved++;
     counters->naks_rcved += list->count;
-    for (size_t i = 0; i < list->count; i++) {
-        answer_one(&a, um_lbtr_list_at(list, i));
+    if (ascends(list)) {
+        for (size_t i = 0; i < list->count; i++) {
+            answer_one(&a, um_lbtr_list_at(list, i));
+        }
+    } else {
+        answer_unordered(&a, list);
     }
     for (int reason = 0; reason < UM_LBTR_REASONS; reason++) {
         send_refusals(&a, (enum um_lbtr_reason)reason);
     }
 }
 
-bool um_lbtr_answer_drain(struct um_lbtr_numbers *numbers, struct um_lbtr_limiter *limiter, uint64_t now_ns,
-                          uint32_t header_len, const struct um_lbtr_answer_ops *ops, void *user)
+bool um_lbtr_answer_drain_one(struct um_lbtr_numbers *numbers, struct um_lbtr_limiter *limiter, uint64_t now_ns,
+                              uint32_t header_len, const struct um_lbtr_answer_ops *ops, void *user)
 {
     uint32_t sqn;
-    struct um_lbtr_sent *sent;
-    while ((sent = um_lbtr_numbers_peek(numbers, &sqn)) != NULL) {
-        if (!um_lbtr_limiter_take_rx(limiter, now_ns, header_len + sent->len)) {
-            return false;
-        }
-        um_lbtr_numbers_pop(numbers);
-        atomic_fetch_sub_explicit(&limiter->rx_queued, sent->len, memory_order_relaxed);
-        repair(ops, user, now_ns, sqn, sent);
+    struct um_lbtr_sent *sent = um_lbtr_numbers_peek(numbers, &sqn);
+    if (!um_lbtr_limiter_take_rx(limiter, now_ns, header_len + sent->len)) {
+        return false;
     }
+    um_lbtr_numbers_pop(numbers);
+    um_lbtr_limiter_rx_waits_not(limiter, sent->len);
+    repair(ops, user, now_ns, sqn, sent);
     return true;
 }

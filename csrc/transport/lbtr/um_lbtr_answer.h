@@ -18,12 +18,15 @@ struct um_lbtr_source_counters {
     uint64_t ncfs_sent;       /* packets */
     uint64_t ncfs_withheld;   /* packets: more than NAKs may cause in a while */
     uint64_t packets_ignored; /* not for this session, broken, or of a type a source has no use for */
+    uint64_t unheard_bytes;   /* LBT-RU: payload sent while nobody is connected */
+    uint64_t filtered_bytes;  /* LBT-RU: payload a client does not want */
 };
 
 /* What keeps answers within bounds; one per session. */
 struct um_lbtr_answer {
-    uint64_t ignore_ns; /* fixed */
-    uint32_t ncf_max;   /* fixed: numbers per NCF packet */
+    uint64_t ignore_ns;  /* fixed */
+    uint32_t ncf_max;    /* fixed: numbers per NCF packet */
+    uint32_t ncf_header; /* fixed: its other bytes */
     uint32_t ncf_budget;
     uint64_t ncf_budget_ns; /* when it was filled */
     struct {
@@ -38,14 +41,15 @@ struct um_lbtr_answer_ops {
     void (*ncf)(void *user, enum um_lbtr_reason reason, const uint32_t *sqns, size_t count);
 };
 
-void um_lbtr_answer_init(struct um_lbtr_answer *answer, uint64_t ignore_ns, uint32_t ncf_max);
+/* `ncf_max`: numbers in an NCF packet at most; `ncf_header`: its bytes beside them. */
+void um_lbtr_answer_init(struct um_lbtr_answer *answer, uint64_t ignore_ns, uint32_t ncf_max, uint32_t ncf_header);
 /* Answer the list of a NAK packet. `header_len`: bytes before the payload on the wire. */
 void um_lbtr_answer_naks(struct um_lbtr_answer *answer, struct um_lbtr_numbers *numbers,
                          struct um_lbtr_limiter *limiter, struct um_lbtr_source_counters *counters, uint64_t now_ns,
                          const struct um_lbtr_list *list, uint32_t header_len, const struct um_lbtr_answer_ops *ops,
                          void *user);
-/* Send repairs that wait, as far as the limits allow. True: none is left. */
-bool um_lbtr_answer_drain(struct um_lbtr_numbers *numbers, struct um_lbtr_limiter *limiter, uint64_t now_ns,
-                          uint32_t header_len, const struct um_lbtr_answer_ops *ops, void *user);
+/* Send the oldest repair that waits (there is one), if the limits allow it. */
+bool um_lbtr_answer_drain_one(struct um_lbtr_numbers *numbers, struct um_lbtr_limiter *limiter, uint64_t now_ns,
+                              uint32_t header_len, const struct um_lbtr_answer_ops *ops, void *user);
 
 #endif

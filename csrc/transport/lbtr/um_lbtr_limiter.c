@@ -22,6 +22,7 @@ void um_lbtr_limiter_init(struct um_lbtr_limiter *limiter, const struct um_lbtr_
     limiter->retransmissions_count = config->retransmissions_count;
     bucket_init(&limiter->data, config->data_bps, config->interval_ns);
     bucket_init(&limiter->rx, config->retransmit_bps, config->interval_ns);
+    bucket_init(&limiter->ncf, config->retransmit_bps / 4, UM_NS_PER_SEC);
     atomic_init(&limiter->rx_queued, 0);
     atomic_init(&limiter->blocked, 0);
     limiter->lock = (struct um_lock){0};
@@ -77,6 +78,9 @@ static bool bucket_take(struct um_lbtr_bucket *bucket, uint64_t now_ns, uint32_t
 static void bucket_refund(struct um_lbtr_bucket *bucket, uint32_t bytes)
 {
     atomic_fetch_add_explicit(&bucket->state, bytes, memory_order_relaxed);
+    if (bytes > bucket->allowance) {
+        atomic_store_explicit(&bucket->saving, bytes, memory_order_relaxed);
+    }
 }
 
 /* What original data must leave over for repairs that wait: no more than these may take in this interval. */
@@ -116,6 +120,24 @@ bool um_lbtr_limiter_take_rx(struct um_lbtr_limiter *limiter, uint64_t now_ns, u
         return false;
     }
     return true;
+}
+
+bool um_lbtr_limiter_take_ncf(struct um_lbtr_limiter *limiter, uint64_t now_ns, uint32_t bytes)
+{
+    return bucket_take(&limiter->ncf, now_ns, bytes, 0);
+}
+
+void um_lbtr_limiter_rx_waits(struct um_lbtr_limiter *limiter, uint32_t bytes)
+{
+    atomic_fetch_add_explicit(&limiter->rx_queued, bytes, memory_order_relaxed);
+}
+
+/* Without any that waits nothing is saved up for an oversized one. */
+void um_lbtr_limiter_rx_waits_not(struct um_lbtr_limiter *limiter, uint32_t bytes)
+{
+    if (bytes > 0 && atomic_fetch_sub_explicit(&limiter->rx_queued, bytes, memory_order_relaxed) == bytes) {
+        atomic_store_explicit(&limiter->rx.saving, 0, memory_order_relaxed);
+    }
 }
 
 uint64_t um_lbtr_limiter_next_interval(const struct um_lbtr_limiter *limiter, uint64_t now_ns)

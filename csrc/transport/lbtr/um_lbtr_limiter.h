@@ -32,6 +32,7 @@ struct um_lbtr_turn {
 struct um_lbtr_limiter {
     bool retransmissions_count; /* fixed: the data limit covers retransmissions too (LBT-RM) */
     struct um_lbtr_bucket data, rx;
+    struct um_lbtr_bucket ncf;  /* refusals that NAKs cause: in a second, a quarter of what repairs may take */
     _Atomic uint32_t rx_queued; /* bytes of retransmissions waiting in all sessions */
     atomic_int blocked;         /* sessions that hold datagrams back */
     struct um_lock lock;
@@ -54,6 +55,10 @@ void um_lbtr_limiter_init(struct um_lbtr_limiter *limiter, const struct um_lbtr_
 bool um_lbtr_limiter_take_data(struct um_lbtr_limiter *limiter, uint64_t now_ns, uint32_t bytes,
                                const struct um_lbtr_turn *turn, bool insist);
 bool um_lbtr_limiter_take_rx(struct um_lbtr_limiter *limiter, uint64_t now_ns, uint32_t bytes);
+bool um_lbtr_limiter_take_ncf(struct um_lbtr_limiter *limiter, uint64_t now_ns, uint32_t bytes);
+/* Repairs of this size wait for credit, or do not wait any more. */
+void um_lbtr_limiter_rx_waits(struct um_lbtr_limiter *limiter, uint32_t bytes);
+void um_lbtr_limiter_rx_waits_not(struct um_lbtr_limiter *limiter, uint32_t bytes);
 uint64_t um_lbtr_limiter_next_interval(const struct um_lbtr_limiter *limiter, uint64_t now_ns);
 /* Bytes of retransmissions a session may queue: a second's worth. */
 uint64_t um_lbtr_limiter_rx_queue_bytes(const struct um_lbtr_limiter *limiter);

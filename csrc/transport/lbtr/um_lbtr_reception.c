@@ -5,10 +5,11 @@
 
 #include "base/um_sqn.h"
 
-#define FAR_STREAM 16u                   /* datagrams in a row that make a distant stream the real one */
-#define NAK_BUDGET 8u                    /* packets per round ... */
-#define NAK_ROUND_NS (10 * UM_NS_PER_MS) /* ... and from one round to the next */
-#define CROWDED 1024u                    /* with more ranges than this, rounds keep a distance */
+#define FAR_STREAM 16u                  /* datagrams in a row that make a distant stream the real one */
+#define NAK_SPAN_NS (10 * UM_NS_PER_MS) /* in this time at most ... */
+#define NAK_PACKETS 20u                 /* ... so many packets */
+#define NAK_FULL 8u                     /* ... with no more numbers than so many full ones have */
+#define CROWDED 1024u                   /* with more ranges than this, rounds keep a distance */
 #define CROWDED_SCAN_NS (5 * UM_NS_PER_MS)
 
 void um_lbtr_counters_reset(struct um_lbtr_receiver_counters *counters)
@@ -68,7 +69,6 @@ static void due(struct um_lbtr_reception *rx, uint64_t at_ns)
 /* Wait for one randomised interval: between a half and one and a half of it. */
 static void wait_for(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint64_t now_ns, uint64_t interval_ns)
 {
-    gap->earliest_ns = now_ns + interval_ns / 2;
     gap->next_ns = interval_ns == 0 ? now_ns : now_ns + um_rng_range(rx->rng, interval_ns / 2, interval_ns * 3 / 2);
     due(rx, gap->next_ns);
 }
@@ -285,12 +285,24 @@ static enum um_lbtr_arrival far_ahead(struct um_lbtr_reception *rx, uint64_t now
     if (++rx->far_count < FAR_STREAM) {
         return UM_LBTR_INSANE;
     }
-    uint32_t first = rx->expected;
-    give_up_before(rx, now_ns, rx->claim_end, UM_LBTR_LOSS_TIME);
+    uint32_t first = rx->claim_end; /* what was claimed before is a gap, or was given up */
+    give_up_before(rx, now_ns, first, UM_LBTR_LOSS_TIME);
     rx->counters.lost += sqn - first;
     report(rx, now_ns, first, sqn, UM_LBTR_LOSS_TIME);
     rx->expected = rx->claim_end = sqn + 1;
     rx->far_count = 0;
+    return UM_LBTR_ACCEPTED;
+}
+
+/* The origin was the word of a session message, and the first datagram contradicts: the stream begins here. What was
+ * claimed since is forgotten. */
+static enum um_lbtr_arrival begin_again(struct um_lbtr_reception *rx, uint32_t sqn)
+{
+    while (rx->gaps.count > 0) {
+        um_lbtr_gaps_remove(&rx->gaps, rx->gaps.count - 1);
+    }
+    um_lbtr_reception_start(rx, sqn + 1);
+    rx->proven = true;
     return UM_LBTR_ACCEPTED;
 }
 
@@ -299,14 +311,18 @@ enum um_lbtr_arrival um_lbtr_reception_unexpected(struct um_lbtr_reception *rx, 
 {
     int32_t ahead = um_sqn_diff(sqn, rx->expected);
     enum um_lbtr_arrival arrival;
-    if (um_sqn_diff(trail, sqn) > 1) {
+    if (!um_lbtr_trail_is_sane(trail, sqn)) {
         return UM_LBTR_INSANE;
+    }
+    if (!rx->proven && !retransmission && (ahead < 0 || ahead > (int32_t)rx->config.lead_max)) {
+        return begin_again(rx, sqn);
     }
     if (ahead > (int32_t)rx->config.lead_max) {
         return far_ahead(rx, now_ns, sqn, retransmission);
     }
     rx->far_count = 0;
     arrival = ahead < 0 ? fill(rx, now_ns, sqn, retransmission) : advance(rx, now_ns, sqn, retransmission);
+    rx->proven = rx->proven || arrival == UM_LBTR_ACCEPTED;
     if (rx->gaps.count > 0 && arrival == UM_LBTR_ACCEPTED) {
         believe_trail(rx, now_ns, trail);
     }
@@ -316,7 +332,7 @@ enum um_lbtr_arrival um_lbtr_reception_unexpected(struct um_lbtr_reception *rx, 
 bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t lead, uint32_t trail)
 {
     uint32_t end = lead + 1;
-    if (um_sqn_newer(trail, end) || um_sqn_diff(end, rx->expected) > (int32_t)rx->config.lead_max) {
+    if (!um_lbtr_trail_is_sane(trail, lead) || um_sqn_diff(end, rx->expected) > (int32_t)rx->config.lead_max) {
         return false;
     }
     if (um_sqn_newer(end, rx->claim_end)) {
@@ -335,10 +351,16 @@ static void suppress(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint
     if (!gap->suppressed) {
         uint64_t base = gap->next_ns > now_ns ? gap->next_ns : now_ns;
         gap->next_ns = base + rx->config.suppress_ns;
-        gap->earliest_ns = (gap->earliest_ns > now_ns ? gap->earliest_ns : now_ns) + rx->config.suppress_ns;
         gap->suppressed = true;
         due(rx, gap->next_ns);
     }
+}
+
+/* May a range be split for the sake of an NCF? What is hearsay itself is not, nor when there are many: a forged list
+ * must not cost much. Then the whole range waits. */
+static bool may_split(const struct um_lbtr_reception *rx, const struct um_lbtr_gap *gap)
+{
+    return rx->gaps.count < CROWDED && um_sqn_older(gap->first, rx->expected);
 }
 
 /* The source spoke of [first, end). */
@@ -349,10 +371,11 @@ static void suppress_run(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t
         if (!um_sqn_older(gap->first, end)) {
             return;
         }
-        if (um_sqn_older(gap->first, first) && um_lbtr_gaps_split(&rx->gaps, i, first)) {
+        bool split = may_split(rx, gap);
+        if (split && um_sqn_older(gap->first, first) && um_lbtr_gaps_split(&rx->gaps, i, first)) {
             gap = um_lbtr_gaps_at(&rx->gaps, ++i);
         }
-        if (um_sqn_newer(gap->end, end) && um_lbtr_gaps_split(&rx->gaps, i, end)) {
+        if (split && um_sqn_newer(gap->end, end) && um_lbtr_gaps_split(&rx->gaps, i, end)) {
             gap = um_lbtr_gaps_at(&rx->gaps, i);
         }
         suppress(rx, gap, now_ns);
@@ -385,9 +408,7 @@ void um_lbtr_reception_ncf(struct um_lbtr_reception *rx, uint64_t now_ns, uint32
 struct nak_round {
     struct um_lbtr_reception *rx;
     uint64_t now_ns;
-    unsigned packets;
-    uint32_t hearsay; /* numbers asked for that only a session message told of */
-    bool cut;         /* more was due */
+    bool cut; /* more is due than may be asked for now */
     size_t count;
     uint32_t sqns[UM_LBTR_NAK_LIST_MAX];
 };
@@ -399,18 +420,21 @@ static void send_nak(struct nak_round *round)
         round->rx->counters.naks_sent += round->count;
         round->rx->ops->nak(round->rx->user, round->sqns, round->count);
         round->count = 0;
-        round->packets++;
+        round->rx->span.packets++;
     }
 }
 
-/* How many more numbers this round may ask for. Of what only a session message told, one packet full. */
+/* How many more numbers may be asked for now. Of what only a session message told, one packet full in a span. */
 static uint32_t budget_for(const struct nak_round *round, const struct um_lbtr_gap *gap)
 {
     const struct um_lbtr_reception *rx = round->rx;
-    if (!um_sqn_older(gap->first, rx->expected)) {
-        return rx->nak_list_max - round->hearsay;
+    if (rx->span.packets >= NAK_PACKETS) {
+        return 0;
     }
-    return (NAK_BUDGET - round->packets) * rx->nak_list_max - (uint32_t)round->count;
+    if (!um_sqn_older(gap->first, rx->expected)) {
+        return rx->nak_list_max - rx->span.hearsay;
+    }
+    return NAK_FULL * rx->nak_list_max - rx->span.numbers;
 }
 
 /* Ask for a range, as far as this round may; what is left stays due. */
@@ -427,7 +451,9 @@ static void ask_for(struct nak_round *round, size_t index)
         gap = um_lbtr_gaps_at(&rx->gaps, index);
     }
     if (!um_sqn_older(gap->first, rx->expected)) {
-        round->hearsay += gap->end - gap->first;
+        rx->span.hearsay += gap->end - gap->first;
+    } else {
+        rx->span.numbers += gap->end - gap->first;
     }
     for (uint32_t sqn = gap->first; sqn != gap->end; sqn++) {
         round->sqns[round->count++] = sqn;
@@ -440,18 +466,26 @@ static void ask_for(struct nak_round *round, size_t index)
     wait_for(rx, gap, round->now_ns, rx->config.backoff_ns);
 }
 
-/* One NAK is due: every gap that has waited the shortest time it may goes along. */
+/* Ask for everything that is due. */
 static void send_naks(struct um_lbtr_reception *rx, uint64_t now_ns)
 {
-    struct nak_round round = {.rx = rx, .now_ns = now_ns};
+    struct nak_round round;
+    round.rx = rx;
+    round.now_ns = now_ns;
+    round.cut = false;
+    round.count = 0;
+    if (now_ns >= rx->span.end_ns) {
+        rx->span.end_ns = now_ns + NAK_SPAN_NS;
+        rx->span.packets = rx->span.numbers = rx->span.hearsay = 0;
+    }
     for (size_t i = 0; i < rx->gaps.count; i++) {
         struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
-        if (gap->doom_ns == 0 && gap->earliest_ns <= now_ns) {
+        if (gap->doom_ns == 0 && gap->next_ns <= now_ns) {
             ask_for(&round, i);
         }
     }
     send_nak(&round);
-    rx->next_round_ns = round.cut ? now_ns + NAK_ROUND_NS : now_ns;
+    rx->next_round_ns = round.cut ? rx->span.end_ns : now_ns;
 }
 
 /* What time has done; true: a NAK is due. */

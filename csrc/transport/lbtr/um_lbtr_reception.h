@@ -49,6 +49,7 @@ struct um_lbtr_reception {
     struct um_rng *rng;    /* of the context */
     uint32_t nak_list_max; /* numbers per packet */
     bool synced;
+    bool proven;        /* a datagram was accepted: the origin is not the word of a session message alone */
     uint32_t expected;  /* behind the newest datagram received */
     uint32_t claim_end; /* behind the newest number a session message told; not before `expected` */
     struct um_lbtr_gaps gaps;
@@ -59,6 +60,10 @@ struct um_lbtr_reception {
     uint64_t due_ns;    /* when on_timer has something to do; UM_NEVER */
     uint64_t last_scan_ns;
     uint64_t next_round_ns; /* no NAK before: the last round could not ask for all that was due */
+    struct {
+        uint64_t end_ns;
+        uint32_t packets, numbers, hearsay; /* asked for; hearsay: numbers that only a session message told of */
+    } span;                                 /* what bounds the rate of NAKs */
     struct um_lbtr_receiver_counters counters;
 };
 
@@ -71,6 +76,11 @@ void um_lbtr_reception_init(struct um_lbtr_reception *rx, const struct um_lbtr_n
 void um_lbtr_reception_free(struct um_lbtr_reception *rx);
 /* The next number expected; nothing earlier is ever asked for. */
 void um_lbtr_reception_start(struct um_lbtr_reception *rx, uint32_t expected);
+/* A trail beyond the number behind it makes no sense. */
+static inline bool um_lbtr_trail_is_sane(uint32_t trail, uint32_t lead)
+{
+    return (int32_t)(trail - lead) <= 1;
+}
 /* Everything but the expected datagram while nothing is missing: use um_lbtr_reception_data(). */
 enum um_lbtr_arrival um_lbtr_reception_unexpected(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn,
                                                   uint32_t trail, bool retransmission);
@@ -90,6 +100,7 @@ static inline enum um_lbtr_arrival um_lbtr_reception_data(struct um_lbtr_recepti
             sqn == rx->expected && rx->claim_end == sqn && rx->gaps.count == 0 && (int32_t)(trail - sqn) <= 1, 1)) {
         rx->expected = rx->claim_end = sqn + 1;
         rx->far_count = 0;
+        rx->proven = true;
         return UM_LBTR_ACCEPTED;
     }
     return um_lbtr_reception_unexpected(rx, now_ns, sqn, trail, retransmission);

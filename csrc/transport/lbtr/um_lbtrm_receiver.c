@@ -96,7 +96,8 @@ static void on_data(struct um_lbtrm_receiver *receiver, uint64_t now_ns, const s
     struct um_lbtr_receiver_counters *counters = &receiver->rx.counters;
     activate(receiver, now_ns);
     if (!receiver->rx.synced) {
-        if (packet->retransmission) {
+        if (packet->retransmission || !um_lbtr_trail_is_sane(packet->trail, packet->sqn)) {
+            counters->dropped_other++; /* where the stream is, only an original tells */
             heard(receiver, now_ns);
             return;
         }
@@ -123,7 +124,7 @@ static void on_data(struct um_lbtrm_receiver *receiver, uint64_t now_ns, const s
 
 static void on_sm(struct um_lbtrm_receiver *receiver, uint64_t now_ns, const struct um_lbtrm_packet *packet)
 {
-    if (!receiver->rx.synced) {
+    if (!receiver->rx.synced && um_lbtr_trail_is_sane(packet->trail, packet->lead)) {
         um_lbtr_reception_start(&receiver->rx, packet->lead + 1);
     } else if (!um_lbtr_reception_sm(&receiver->rx, now_ns, packet->lead, packet->trail)) {
         receiver->rx.counters.dropped_other++;

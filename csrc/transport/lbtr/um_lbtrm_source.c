@@ -54,7 +54,7 @@ struct um_lbtrm_source *um_lbtrm_source_create(const struct um_lbtrm_source_conf
     source->io = io;
     source->armed_ns = UM_NEVER;
     um_lbtr_window_init(&source->window, config->window_size, config->window_limit);
-    um_lbtr_answer_init(&source->answer, config->ignore_ns, UM_LBTRM_NCF_MAX);
+    um_lbtr_answer_init(&source->answer, config->ignore_ns, UM_LBTRM_NCF_MAX, UM_LBTRM_NCF_HDR);
     um_lbtr_sm_init(&source->sm, config->sm_min_ns, config->sm_max_ns);
     um_lbtr_turn_init(&source->turn, on_turn);
     if (!um_lbtr_numbers_init(&source->numbers, NUMBERS_INITIAL, config->first_sqn)) {
@@ -67,7 +67,7 @@ struct um_lbtrm_source *um_lbtrm_source_create(const struct um_lbtrm_source_conf
 void um_lbtrm_source_destroy(struct um_lbtrm_source *source)
 {
     um_lbtr_turn_leave(source->limiter, &source->turn);
-    atomic_fetch_sub_explicit(&source->limiter->rx_queued, source->numbers.queue_bytes, memory_order_relaxed);
+    um_lbtr_limiter_rx_waits_not(source->limiter, source->numbers.queue_bytes);
     um_lbtr_numbers_free(&source->numbers);
     um_lbtr_window_free(&source->window);
     um_free(source);
@@ -111,10 +111,7 @@ static void trim(struct um_lbtrm_source *source)
 {
     uint32_t before = source->numbers.queue_bytes;
     um_lbtr_numbers_trim(&source->numbers, source->window.first);
-    if (before != source->numbers.queue_bytes) {
-        atomic_fetch_sub_explicit(&source->limiter->rx_queued, before - source->numbers.queue_bytes,
-                                  memory_order_relaxed);
-    }
+    um_lbtr_limiter_rx_waits_not(source->limiter, before - source->numbers.queue_bytes);
 }
 
 uint8_t *um_lbtrm_source_acquire(struct um_lbtrm_source *source, size_t *capacity)
@@ -240,9 +237,10 @@ static bool send_waiting(struct um_lbtrm_source *source, uint64_t now_ns)
     if (insist) {
         send_held(source, now_ns, true);
     }
-    bool repaired =
-        um_lbtr_answer_drain(&source->numbers, source->limiter, now_ns, UM_LBTRM_DATA_HDR, &answer_ops, source);
-    return send_held(source, now_ns, false) && repaired;
+    while (source->numbers.queue_count > 0 && um_lbtr_answer_drain_one(&source->numbers, source->limiter, now_ns,
+                                                                       UM_LBTRM_DATA_HDR, &answer_ops, source)) {
+    }
+    return send_held(source, now_ns, false) && source->numbers.queue_count == 0;
 }
 
 void um_lbtrm_source_on_timer(struct um_lbtrm_source *source, uint64_t now_ns)

@@ -107,7 +107,8 @@ static void on_data(struct um_lbtru_receiver *receiver, uint64_t now_ns, const s
 {
     struct um_lbtr_receiver_counters *counters = &receiver->rx.counters;
     if (receiver->state == CONNECTING) {
-        if (packet->retransmission) {
+        if (packet->retransmission || !um_lbtr_trail_is_sane(packet->trail, packet->sqn)) {
+            counters->dropped_other++; /* where the stream is, only an original tells */
             return;
         }
         connected(receiver, now_ns, packet->sqn);
@@ -133,9 +134,10 @@ static void on_data(struct um_lbtru_receiver *receiver, uint64_t now_ns, const s
 
 static void on_sm(struct um_lbtru_receiver *receiver, uint64_t now_ns, const struct um_lbtru_packet *packet)
 {
-    if (receiver->state == CONNECTING) {
+    if (receiver->state == CONNECTING && um_lbtr_trail_is_sane(packet->trail, packet->lead)) {
         connected(receiver, now_ns, packet->lead + 1);
-    } else if (um_lbtr_reception_sm(&receiver->rx, now_ns, packet->lead, packet->trail)) {
+    } else if (receiver->state == CONNECTED &&
+               um_lbtr_reception_sm(&receiver->rx, now_ns, packet->lead, packet->trail)) {
         receiver->last_heard_ns = now_ns;
     } else {
         receiver->rx.counters.dropped_other++;
@@ -189,7 +191,11 @@ void um_lbtru_receiver_on_packet(struct um_lbtru_receiver *receiver, uint64_t no
         on_sm(receiver, now_ns, &packet);
         break;
     case UM_LBTRU_NCF:
-        um_lbtr_reception_ncf(&receiver->rx, now_ns, packet.trail, packet.reason, &packet.list);
+        if (receiver->state == CONNECTED) {
+            um_lbtr_reception_ncf(&receiver->rx, now_ns, packet.trail, packet.reason, &packet.list);
+        } else {
+            receiver->rx.counters.dropped_other++;
+        }
         break;
     case UM_LBTRU_RST:
         close_session(receiver, now_ns, UM_LBTR_END_RESET);

@@ -7,7 +7,7 @@
 #include "base/um_sqn.h"
 #include "transport/lbtr/um_lbtru_clients.h"
 
-#define RESETS 64u                   /* remembered */
+#define RESETS 64u                   /* places where they are remembered */
 #define RESET_AGAIN_NS UM_NS_PER_SEC /* to the same address */
 #define SM_SCANS 20u                 /* per minimum interval: session messages are as late as that, not later */
 
@@ -27,10 +27,7 @@ struct um_lbtru_source {
     bool repairs_wait;   /* for the rate limit */
     uint64_t sm_scan_ns; /* when session messages are looked at */
     uint64_t armed_ns;
-    struct {
-        struct um_lbtru_address address;
-        uint64_t at_ns;
-    } resets[RESETS];
+    uint64_t reset_ns[RESETS]; /* when one was sent, by a hash of the address */
     struct um_lbtr_source_counters counters;
 };
 
@@ -66,7 +63,7 @@ struct um_lbtru_source *um_lbtru_source_create(const struct um_lbtru_source_conf
     source->header_len = config->session_id != 0 ? UM_LBTRU_DATA_HDR_MAX : UM_LBTRU_DATA_HDR_MAX - UM_LBTRU_OPTION_LEN;
     source->armed_ns = source->sm_scan_ns = UM_NEVER;
     um_lbtr_window_init(&source->window, config->window_size, config->window_limit);
-    um_lbtr_answer_init(&source->answer, config->ignore_ns, UM_LBTRU_LIST_MAX);
+    um_lbtr_answer_init(&source->answer, config->ignore_ns, UM_LBTRU_LIST_MAX, UM_LBTRU_NCF_HDR_MAX);
     um_lbtr_turn_init(&source->turn, on_turn);
     if (!um_lbtru_clients_init(&source->clients, config->client_map_size,
                                config->clients_max != 0 ? config->clients_max : UM_LBTRU_CLIENTS_MAX)) {
@@ -76,21 +73,13 @@ struct um_lbtru_source *um_lbtru_source_create(const struct um_lbtru_source_conf
     return source;
 }
 
-/* The bytes of repairs that waited for this client are not waited for any more. */
-static void forget_repairs(struct um_lbtru_source *source, uint32_t bytes)
-{
-    if (bytes != 0) {
-        atomic_fetch_sub_explicit(&source->limiter->rx_queued, bytes, memory_order_relaxed);
-    }
-}
-
 void um_lbtru_source_destroy(struct um_lbtru_source *source)
 {
     struct um_list *it, *tmp;
     um_lbtr_turn_leave(source->limiter, &source->turn);
     FOREACH_CLIENT(it, tmp, source)
     {
-        forget_repairs(source, client_of(it)->numbers.queue_bytes);
+        um_lbtr_limiter_rx_waits_not(source->limiter, client_of(it)->numbers.queue_bytes);
     }
     um_lbtru_clients_free(&source->clients);
     um_lbtr_window_free(&source->window);
@@ -222,10 +211,12 @@ static void give_numbers(struct um_lbtru_source *source, struct um_lbtr_slot *sl
         struct um_lbtru_client *client = client_of(it);
         if (wanted(source, client, slot)) {
             um_lbtr_numbers_add(&client->numbers, slot);
+        } else {
+            source->counters.filtered_bytes += slot->len;
         }
         uint32_t before = client->numbers.queue_bytes;
         um_lbtr_numbers_trim(&client->numbers, source->window.first);
-        forget_repairs(source, before - client->numbers.queue_bytes);
+        um_lbtr_limiter_rx_waits_not(source->limiter, before - client->numbers.queue_bytes);
     }
 }
 
@@ -233,6 +224,7 @@ enum um_lbtr_commit um_lbtru_source_commit(struct um_lbtru_source *source, uint6
                                            size_t user_bytes)
 {
     if (source->clients.count == 0) {
+        source->counters.unheard_bytes += len;
         return UM_LBTR_SENT; /* the open slot is written again */
     }
     struct um_lbtr_slot *slot = um_lbtr_window_commit(&source->window, len, user_bytes, oldest_held(source));
@@ -278,7 +270,7 @@ static void send_sm(struct um_lbtru_client *client, bool syn)
 static void remove_client(struct um_lbtru_source *source, struct um_lbtru_client *client)
 {
     struct um_lbtru_address address = client->address;
-    forget_repairs(source, client->numbers.queue_bytes);
+    um_lbtr_limiter_rx_waits_not(source->limiter, client->numbers.queue_bytes);
     um_lbtru_clients_remove(&source->clients, client);
     source->ops->disconnected(source->io, &address);
 }
@@ -306,6 +298,9 @@ static void on_request(struct um_lbtru_source *source, uint64_t now_ns, const st
 {
     if (packet->code != UM_LBTRU_REQUEST_SYN) {
         source->counters.packets_ignored++;
+        if (source->ops->unknown_request != NULL) {
+            source->ops->unknown_request(source->io, from, packet->code);
+        }
         return;
     }
     if (client != NULL && packet->has_cid && client->has_cid && packet->cid != client->cid) {
@@ -320,17 +315,17 @@ static void on_request(struct um_lbtru_source *source, uint64_t now_ns, const st
     }
 }
 
-/* Somebody we do not know, or not any more: it had better connect again. Once a second for each address. */
+/* Somebody we do not know, or not any more: it had better connect again. Once a second for each address, and for all
+ * that share its place: whatever addresses are forged, no more than RESETS go out in a second. */
 static void reset(struct um_lbtru_source *source, uint64_t now_ns, const struct um_lbtru_address *to)
 {
     unsigned place = (to->ip ^ to->ip >> 16 ^ to->port) % RESETS;
-    uint64_t at_ns = source->resets[place].at_ns;
-    if (at_ns != 0 && source->resets[place].address.ip == to->ip && source->resets[place].address.port == to->port &&
-        now_ns - at_ns < RESET_AGAIN_NS) {
+    uint64_t at_ns = source->reset_ns[place];
+    if (at_ns != 0 && now_ns < at_ns + RESET_AGAIN_NS) {
+        source->counters.packets_ignored++;
         return;
     }
-    source->resets[place].address = *to;
-    source->resets[place].at_ns = now_ns;
+    source->reset_ns[place] = now_ns;
     uint8_t packet[UM_LBTRU_RST_LEN];
     send_control(source, to, packet, um_lbtru_put_rst(packet));
 }
@@ -433,18 +428,27 @@ static void send_session_messages(struct um_lbtru_source *source, uint64_t now_n
     source->sm_scan_ns = next > soonest ? next : soonest;
 }
 
+/* Client after client, a repair each: one that lost much does not keep the others waiting. */
 static bool drain_repairs(struct um_lbtru_source *source, uint64_t now_ns)
 {
     struct um_list *it, *tmp;
     if (!source->repairs_wait) {
         return true;
     }
-    FOREACH_CLIENT(it, tmp, source)
-    {
-        struct um_lbtru_client *client = client_of(it);
-        if (!um_lbtr_answer_drain(&client->numbers, source->limiter, now_ns, source->header_len, &answer_ops, client)) {
-            comes_first(source, client);
-            return false;
+    for (bool more = true; more;) {
+        more = false;
+        FOREACH_CLIENT(it, tmp, source)
+        {
+            struct um_lbtru_client *client = client_of(it);
+            if (client->numbers.queue_count == 0) {
+                continue;
+            }
+            if (!um_lbtr_answer_drain_one(&client->numbers, source->limiter, now_ns, source->header_len, &answer_ops,
+                                          client)) {
+                comes_first(source, client);
+                return false;
+            }
+            more = more || client->numbers.queue_count > 0;
         }
     }
     source->repairs_wait = false;

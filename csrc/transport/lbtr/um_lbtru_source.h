@@ -42,6 +42,8 @@ struct um_lbtru_source_ops {
     void (*disconnected)(void *io, const struct um_lbtru_address *client);
     /* Does this client want the datagram (source-side filtering)? NULL: every one. */
     bool (*wanted)(void *io, const struct um_lbtru_address *client, const uint8_t *payload, size_t len);
+    /* A connection request with a code that means nothing; ignored and counted. NULL: not told. */
+    void (*unknown_request)(void *io, const struct um_lbtru_address *from, uint16_t code);
 };
 
 struct um_lbtru_source *um_lbtru_source_create(const struct um_lbtru_source_config *config,
