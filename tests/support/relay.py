@@ -1,0 +1,133 @@
+"""Hosts joined in a star by the impairment relay of tests/net/relay, and its control."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from hosts import BUILD, Host, Process, _numbers, ip
+
+NETWORK = "10.9.7"
+
+
+def support_program(name: str) -> str:
+    path = BUILD / "tests" / "support" / name
+    assert path.exists(), f"{path} is not built; run make build"
+    return str(path)
+
+
+class Star:
+    """`count` hosts, each with an eth0 whose cable ends in a port of the relay: host i has port i and address .i+1.
+
+    The relay is a namespace and a process of its own. Its rules are given as text, see tests/net/relay/impair.h.
+    """
+
+    def __init__(self, count: int, seed: int = 1) -> None:
+        self.hosts: list[Host] = []
+        self.seed = seed
+        self._control: socket.socket | None = None
+        self._folder = tempfile.mkdtemp(prefix="um-relay-")
+        self._middle = Host()
+        try:
+            # No neighbour discovery of the relay's own.
+            self._middle.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+            for number in range(count):
+                self.hosts.append(Host())
+                self._plug_in(number)
+            ports = [f"p{number}" for number in range(count)]
+            path = str(Path(self._folder) / "control")
+            self.process: Process = self._middle.start_command(
+                support_program("relay"), "--seed", str(seed), "--control", path, *ports
+            )
+            self.process.expect("^relay of")
+            self._control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._control.connect(path)
+            self._wait_for_carrier()
+        except BaseException:
+            self.close()
+            raise
+
+    def _plug_in(self, number: int) -> None:
+        host = self.hosts[number]
+        host.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+        end = f"v{os.getpid() % 100000}s{next(_numbers)}"
+        ip("link", "add", end, "netns", host.name, "type", "veth", "peer", "name", f"p{number}", "netns", self._middle.name)
+        ip("-n", host.name, "link", "set", end, "name", "eth0")
+        ip("-n", host.name, "addr", "add", f"{self.address(number)}/24", "dev", "eth0")
+        host.run(support_program("relay"), "--no-offload", "eth0")
+        ip("-n", self._middle.name, "link", "set", f"p{number}", "up")
+        self.plug(number)
+
+    def _wait_for_carrier(self) -> None:
+        for host in self.hosts:
+            end = time.monotonic() + 10
+            while "LOWER_UP" not in host.run("ip", "link", "show", "eth0"):
+                assert time.monotonic() < end, "a cable stays down"
+                time.sleep(0.01)
+
+    def plug(self, number: int) -> None:
+        """The host's interface up, with the routes that were lost when it went down."""
+        ip("-n", self.hosts[number].name, "link", "set", "eth0", "up")
+        self.hosts[number].route_multicast("eth0")
+
+    def unplug(self, number: int) -> None:
+        ip("-n", self.hosts[number].name, "link", "set", "eth0", "down")
+
+    @staticmethod
+    def address(number: int) -> str:
+        return f"{NETWORK}.{number + 1}"
+
+    def say(self, command: str) -> None:
+        answer = self._ask(command)
+        assert answer == "ok", f"{command}: {answer}"
+
+    def rule(self, name: str, **what: object) -> None:
+        """Add or replace a rule; `from_` stands for from."""
+        self.say(" ".join(["rule", name, *(f"{key.rstrip('_')}={value}" for key, value in what.items())]))
+
+    def counters(self) -> Counters:
+        return Counters(json.loads(self._ask("counters")))
+
+    def _ask(self, command: str) -> str:
+        assert self._control is not None
+        self._control.send(command.encode())
+        return self._control.recv(1 << 20).decode()
+
+    def close(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        for host in self.hosts:
+            host.close()
+        self._middle.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Counters:
+    """What the relay has counted so far."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+
+    def rule(self, name: str, what: str, port: int | None = None) -> int:
+        """Of one rule: matched, lost, duplicated, delayed, reordered, corrupted or overflowed, for one port or all."""
+        ports = self.data["rules"][name]
+        return sum(int(counts[what]) for at, counts in enumerate(ports) if port in (None, at))
+
+    def flow(self, what: str, kinds: str, from_: int | None = None, to: int | None = None) -> int:
+        """Frames seen, lost or sent whose kind matches the regular expression."""
+        return sum(
+            int(flow[what])
+            for flow in self.data["flows"]
+            if re.fullmatch(kinds, flow["kind"]) and from_ in (None, flow["from"]) and to in (None, flow["to"])
+        )
+
+    def troubles(self) -> int:
+        """Frames that the relay itself could not handle; not part of any rule."""
+        return sum(int(port[name]) for port in self.data["ports"] for name in ("oversized", "kernel_drops", "no_frame"))
