@@ -20,6 +20,8 @@
 #include "core/um_source.h"
 #include "core/um_user_fds.h"
 #include "core/um_user_timers.h"
+#include "transport/shm/um_shm_segment.h"
+#include "transport/shm/um_shm_thread.h"
 #include "wire/um_source_string.h"
 
 /* ---- checks of handles ---- */
@@ -154,6 +156,7 @@ static void um_context_init_env(lbm_context_t *ctx)
     ctx->env.request_port = um_uim_port(ctx->uim);
     ctx->env.request_ip = um_uim_addr(ctx->uim);
     atomic_init(&ctx->env.next_transport_idx, 1);
+    um_list_init(&ctx->env.threads);
 }
 
 /* [loop] What only messaging contexts have. */
@@ -173,6 +176,9 @@ static int um_context_open_messaging(lbm_context_t *ctx)
         return -1;
     }
     ctx->resolver = um_resolver_create(ctx->loop, &ctx->opts, ctx->instance, &um_context_resolver_events, ctx);
+    if (ctx->resolver != NULL) {
+        um_resolver_set_host_id(ctx->resolver, um_shm_host_id());
+    }
     if (ctx->resolver == NULL ||
         um_resolver_set_context_info(ctx->resolver, ctx->opts.context_name, ctx->env.request_ip.s_addr,
                                      ctx->env.request_port) < 0 ||
@@ -256,6 +262,7 @@ static lbm_context_t *um_context_new(const lbm_context_attr_t *attr, bool reacto
 static void um_context_free(lbm_context_t *ctx)
 {
     um_context_name_leave(ctx);
+    um_shm_threads_join(&ctx->env);
     um_loop_destroy(ctx->loop);
     um_options_clear(UM_SCOPE_CONTEXT, &ctx->opts);
     um_free(ctx);

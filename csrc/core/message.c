@@ -1,6 +1,6 @@
 /* Life of messages: creation, hand-over of a retained template, holds counted
- * across threads. The payload is never copied: a message refers to the receive
- * buffer (or the reassembly buffer) it came in. */
+ * across threads. The payload is not copied, a message refers to the receive
+ * buffer (or the reassembly buffer) it came in; except out of shared memory. */
 #include "core/um_message.h"
 
 #include <stdio.h>
@@ -24,6 +24,23 @@ struct um_msg *um_msg_create(const char *source, const char *topic)
     return msg;
 }
 
+/* From here on the payload outlives the delivery: by a reference on its buffer, or, out of shared memory, as a copy. */
+static bool keep_payload(struct um_msg *msg)
+{
+    if (msg->buf != NULL) {
+        um_buf_ref(msg->buf);
+    } else if (msg->pub.data != NULL) {
+        msg->buf = um_buf_alloc(msg->pub.len);
+        if (msg->buf == NULL) {
+            return false;
+        }
+        memcpy(msg->buf->data, msg->pub.data, msg->pub.len);
+        msg->pub.data = (const char *)msg->buf->data;
+    }
+    msg->buf_held = msg->buf != NULL;
+    return true;
+}
+
 struct um_msg *um_msg_clone(const struct um_msg *msg)
 {
     struct um_msg *copy = um_malloc(sizeof *copy);
@@ -40,9 +57,9 @@ struct um_msg *um_msg_clone(const struct um_msg *msg)
         copy->pub.fragment_info = &copy->frag;
     }
     copy->buf = msg->buf;
-    if (copy->buf != NULL) {
-        um_buf_ref(copy->buf);
-        copy->buf_held = true;
+    if (!keep_payload(copy)) {
+        um_free(copy);
+        return NULL;
     }
     um_list_init(&copy->event.node);
     return copy;
@@ -86,13 +103,13 @@ static int hand_over(struct um_msg *msg)
     if (next == NULL) {
         return um_error_nomem("lbm_msg_retain: message", sizeof *next);
     }
+    if (!keep_payload(msg)) {
+        um_free(next);
+        return um_error_nomem("lbm_msg_retain: payload", msg->pub.len);
+    }
     next->is_template = true;
     next->origin = msg->origin;
     msg->replacement = next;
-    if (msg->buf != NULL) {
-        um_buf_ref(msg->buf);
-        msg->buf_held = true;
-    }
     return 0;
 }
 

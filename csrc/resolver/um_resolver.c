@@ -22,6 +22,7 @@ struct um_resolver {
     struct um_tr_multicast *multicast; /* at most one of the two */
     struct um_tr_lbmrd *lbmrd;
     bool udp; /* false: resolver_disable_udp_topic_resolution */
+    uint32_t host_id;
     lbm_str_hash_func_t hash;
     lbm_str_hash_func_ex_t hash_ex;
 };
@@ -146,10 +147,24 @@ static uint64_t thread_cpu_ns(void *io)
     return (uint64_t)ts.tv_sec * UM_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* Sources in the memory of another host cannot be joined: their advertisements are passed over in silence. */
+static bool host_is_local(void *io, uint32_t host_id)
+{
+    const struct um_resolver *resolver = io;
+    return resolver->host_id == 0 || host_id == resolver->host_id;
+}
+
+void um_resolver_set_host_id(struct um_resolver *resolver, uint32_t host_id)
+{
+    resolver->host_id = host_id;
+    um_tr_engine_set_host_id(resolver->engine, host_id);
+}
+
 struct um_resolver *um_resolver_create(struct um_loop *loop, const struct um_context_options *opts,
                                        const uint8_t ctxinst[8], const struct um_resolver_events *events, void *user)
 {
-    static const struct um_tr_ops ops = {.send = send_datagram, .set_timer = set_timer, .cpu_ns = thread_cpu_ns};
+    static const struct um_tr_ops ops = {
+        .send = send_datagram, .set_timer = set_timer, .host_is_local = host_is_local, .cpu_ns = thread_cpu_ns};
     struct um_tr_config config;
     struct um_resolver *resolver = um_calloc(1, sizeof *resolver);
     if (resolver == NULL) {

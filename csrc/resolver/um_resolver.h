@@ -62,6 +62,9 @@ struct um_tr_advert_spec {
     uint32_t request_ip;
     uint16_t request_port;
 };
+/* What tells this host's shared memory from others'; before the first advertisement. 0: every host's is taken for ours.
+ */
+void um_resolver_set_host_id(struct um_resolver *resolver, uint32_t host_id);
 struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const struct um_tr_advert_spec *spec,
                                            const struct um_source_options *opts);
 void um_resolver_withdraw(struct um_resolver *resolver,

@@ -479,6 +479,11 @@ struct um_tr_engine *um_tr_engine_create(const struct um_tr_config *config, cons
     return engine;
 }
 
+void um_tr_engine_set_host_id(struct um_tr_engine *engine, uint32_t host_id)
+{
+    engine->config.host_id = host_id;
+}
+
 void um_tr_engine_destroy(struct um_tr_engine *engine)
 {
     if (engine == NULL) {

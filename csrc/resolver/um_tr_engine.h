@@ -81,6 +81,8 @@ struct um_tr_query_options {
 struct um_tr_engine *um_tr_engine_create(const struct um_tr_config *config, const struct um_tr_ops *ops, void *io,
                                          const struct um_resolver_events *events, void *user, uint64_t now_ns);
 void um_tr_engine_destroy(struct um_tr_engine *engine);
+/* Host id of LBT-IPC and LBT-SMX advertisements; before the first advertisement. */
+void um_tr_engine_set_host_id(struct um_tr_engine *engine, uint32_t host_id);
 /* What is waiting for a tick without being limited (leave records) goes out now; before destroy. */
 void um_tr_engine_flush(struct um_tr_engine *engine, uint64_t now_ns);
 

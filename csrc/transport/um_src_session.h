@@ -32,6 +32,7 @@ struct um_transport_env {
     uint16_t request_port;          /* host order, 0 = request port not bound */
     struct in_addr request_ip;      /* 0.0.0.0 when not bound to an interface */
     atomic_uint next_transport_idx; /* from 1 */
+    struct um_list threads;         /* um_shm_thread.node: receivers of shared memory [loop] */
 };
 
 /* Events of a stream, on the loop. CONNECT and DISCONNECT come once per client. */

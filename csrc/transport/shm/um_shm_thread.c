@@ -1,0 +1,49 @@
+/* Start and end of the threads that receive from shared memory. See
+ * um_shm_thread.h. */
+#define _GNU_SOURCE
+#include "transport/shm/um_shm_thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/um_error.h"
+#include "base/um_mem.h"
+
+static void *run(void *arg)
+{
+    struct um_shm_thread *thread = arg;
+    pthread_setname_np(pthread_self(), thread->name);
+    thread->main(thread);
+    return NULL;
+}
+
+int um_shm_thread_start(struct um_transport_env *env, struct um_shm_thread *thread, const char *name,
+                        void (*main)(struct um_shm_thread *), void (*joined)(struct um_shm_thread *))
+{
+    thread->main = main;
+    thread->joined = joined;
+    atomic_init(&thread->stop, false);
+    snprintf(thread->name, sizeof thread->name, "%s", name);
+    um_list_init(&thread->node);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&thread->thread, NULL, run, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        return um_error_os(rc, "Core-6976-144", "creating the receive thread %s", name);
+    }
+    um_list_push_back(&env->threads, &thread->node);
+    return 0;
+}
+
+void um_shm_threads_join(struct um_transport_env *env)
+{
+    struct um_list *node;
+    while (env->threads.next != NULL && (node = um_list_first(&env->threads)) != NULL) {
+        struct um_shm_thread *thread = UM_CONTAINER_OF(node, struct um_shm_thread, node);
+        um_list_remove(node);
+        pthread_join(thread->thread, NULL);
+        thread->joined(thread);
+    }
+}
