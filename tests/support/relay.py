@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import socket
@@ -12,9 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hosts import BUILD, Host, Process, _numbers, ip
+from hosts import BUILD, Host, Process, ip
 
 NETWORK = "10.9.7"
+NO_IPV6 = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")  # its own packets disturb
 
 
 def support_program(name: str) -> str:
@@ -36,8 +36,7 @@ class Star:
         self._folder = tempfile.mkdtemp(prefix="um-relay-")
         self._middle = Host()
         try:
-            # No neighbour discovery of the relay's own.
-            self._middle.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+            self._middle.run("sysctl", "-qw", *NO_IPV6)
             for number in range(count):
                 self.hosts.append(Host())
                 self._plug_in(number)
@@ -56,10 +55,9 @@ class Star:
 
     def _plug_in(self, number: int) -> None:
         host = self.hosts[number]
-        host.run("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
-        end = f"v{os.getpid() % 100000}s{next(_numbers)}"
-        ip("link", "add", end, "netns", host.name, "type", "veth", "peer", "name", f"p{number}", "netns", self._middle.name)
-        ip("-n", host.name, "link", "set", end, "name", "eth0")
+        host.run("sysctl", "-qw", *NO_IPV6)
+        far_end = ("peer", "name", f"p{number}", "netns", self._middle.name)
+        ip("link", "add", "eth0", "netns", host.name, "type", "veth", *far_end)
         ip("-n", host.name, "addr", "add", f"{self.address(number)}/24", "dev", "eth0")
         host.run(support_program("relay"), "--no-offload", "eth0")
         ip("-n", self._middle.name, "link", "set", f"p{number}", "up")

@@ -1,0 +1,152 @@
+"""stream_source and stream_sink of tests/net/programs on the hosts of a Star, and what they report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from hosts import SLOW, Host, Process
+from relay import Star, support_program
+
+SOAK = bool(os.environ.get("UM_SOAK"))
+
+# Rate limits lifted (the defaults are 10 and 5 Mb/s), repair timers short, groups and ports of their own. A source
+# announces itself every 100 ms, so that sinks are ready soon; datagrams fit the MTU.
+COMMON = """
+context default_interface 10.9.7.0/24
+context resolver_multicast_interface 10.9.7.0/24
+context transport_{t}_data_rate_limit {rate}
+context transport_{t}_retransmit_rate_limit {repair_rate}
+context transport_{t}_datagram_max_size 1472
+source transport {t}
+source transport_topic_sequence_number_info_interval 100
+source transport_{t}_sm_minimum_interval 20
+source transport_{t}_ignore_interval 10
+receiver transport_{t}_nak_initial_backoff_interval 5
+receiver transport_{t}_nak_backoff_interval 20
+receiver transport_{t}_nak_suppress_interval 20
+"""
+# With segments of many datagrams in one system call the relay would see frames beyond the MTU where the kernel defers
+# the cutting: one datagram, one frame.
+WHOLE_DATAGRAMS = "context um_udp_segmentation_offload 0\n"
+
+
+class Setting:
+    """Writes configuration files for one transport ("lbtrm" or "lbtru")."""
+
+    def __init__(self, folder: Path, transport: str, rate: int = 1_000_000_000, repair_rate: int = 500_000_000) -> None:
+        self.transport = transport
+        self.lead = "rm" if transport == "lbtrm" else "ru"
+        self._folder = folder
+        self._base = COMMON.format(t=transport, rate=rate, repair_rate=repair_rate)
+        self._count = 0
+
+    def write(self, *lines: str) -> str:
+        """A file with more lines; `{t}` in them stands for the transport."""
+        self._count += 1
+        path = self._folder / f"{self.transport}{self._count}.cfg"
+        path.write_text(self._base + "\n".join(line.format(t=self.transport) for line in lines) + "\n")
+        return str(path)
+
+
+def json_after(process: Process, word: str, seconds: float) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(process.expect(rf"^{word} (\{{.*\}})$", seconds).group(1))
+    return result
+
+
+class Source:
+    def __init__(self, host: Host, config: str, *arguments: object) -> None:
+        line = [support_program("stream_source"), "-c", config, "-g", *map(str, arguments)]
+        self.process = host.start_command(*line)
+        self.process.expect("^created")
+
+    def go(self) -> None:
+        self.process.signal(signal.SIGUSR1)
+
+    def sent(self, seconds: float = 120) -> dict[str, Any]:
+        return json_after(self.process, "sent", seconds)
+
+    def finish(self, seconds: float = 60) -> dict[str, Any]:
+        self.process.signal(signal.SIGTERM)
+        result = json_after(self.process, "final", seconds)
+        self.process.finish(seconds)
+        return result
+
+
+class Sink:
+    def __init__(self, host: Host, config: str, *arguments: object) -> None:
+        self.process = host.start_command(support_program("stream_sink"), "-c", config, *map(str, arguments))
+        self.process.expect("^created")
+
+    def ready(self, seconds: float = 60) -> None:
+        self.process.expect("^begin ", seconds)
+
+    def finish(self, seconds: float = 120) -> Report:
+        """Wait until everything is accounted for."""
+        self.process.finish(seconds)
+        return Report(json_after(self.process, "final", 1))
+
+    def stop(self) -> Report:
+        self.process.signal(signal.SIGTERM)
+        return self.finish(30)
+
+    def progress(self) -> list[tuple[float, int, int]]:
+        """Time, delivered, lost, at each step of -i."""
+        lines = [line.split() for line in self.process.output.splitlines() if line.startswith("progress ")]
+        return [(float(line[1]), int(line[2]), int(line[3])) for line in lines if len(line) == 4]
+
+
+class Report:
+    """What a sink says at its end."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+
+    def total(self, what: str) -> int:
+        return sum(int(source[what]) for source in self.data["sources"])
+
+    def transport(self, what: str) -> int:
+        return sum(int(session[what]) for session in self.data["transport"])
+
+    @property
+    def missing(self) -> list[tuple[int, int]]:
+        return [(first, last) for source in self.data["sources"] for first, last in source["missing"]]
+
+    def assert_exact(self) -> None:
+        """Every message was delivered or reported once, in order, untouched."""
+        for what in ("unreported", "misreported", "repeated", "disorder", "mixed", "corrupt"):
+            assert self.total(what) == 0, f"{what}: {self.data}"
+
+    def assert_complete(self, messages: int) -> None:
+        self.assert_exact()
+        assert self.total("delivered") == messages, self.data
+        assert self.total("lost_single") + self.total("bursts") == 0, self.data
+
+
+def run_stream(
+    star: Star,
+    source_config: str,
+    sink_config: str,
+    messages: int,
+    *source_arguments: object,
+    during: Callable[[], None] = lambda: None,
+    seconds: float = 120,
+) -> tuple[dict[str, Any], dict[str, Any], list[Report]]:
+    """One source on host 0, a sink on each other host, to the end: what the source said after sending and last."""
+    sinks = [Sink(host, sink_config, "-n", messages) for host in star.hosts[1:]]
+    source = Source(star.hosts[0], source_config, "-n", messages, *source_arguments)
+    wait_ready(sinks)
+    source.go()
+    during()
+    sent = source.sent(seconds)
+    reports = [sink.finish(seconds) for sink in sinks]
+    return sent, source.finish(), reports
+
+
+def wait_ready(sinks: Sequence[Sink]) -> None:
+    for sink in sinks:
+        sink.ready(60 * SLOW)
