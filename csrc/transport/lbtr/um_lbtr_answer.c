@@ -130,7 +130,8 @@ static void answer_one(struct answering *a, uint32_t sqn)
     } else if (lately(a->now_ns, sent->repaired_ns, a->answer->ignore_ns)) {
         a->counters->naks_ignored++;
         refuse_once(a, UM_LBTR_NAK_IGNORED, sqn, sent);
-    } else if (numbers->queue_count == 0 && um_lbtr_limiter_take_rx(a->limiter, a->now_ns, a->header_len + sent->len)) {
+    } else if (numbers->queue_count == 0 && !a->ops->full(a->user) &&
+               um_lbtr_limiter_take_rx(a->limiter, a->now_ns, a->header_len + sent->len)) {
         repair(a->ops, a->user, a->now_ns, sqn, sent);
     } else if (queue_has_room(a, sent->len) && um_lbtr_numbers_queue(numbers, sqn)) {
         um_lbtr_limiter_rx_waits(a->limiter, sent->len);
@@ -210,7 +211,7 @@ bool um_lbtr_answer_drain_one(struct um_lbtr_numbers *numbers, struct um_lbtr_li
 {
     uint32_t sqn;
     struct um_lbtr_sent *sent = um_lbtr_numbers_peek(numbers, &sqn);
-    if (!um_lbtr_limiter_take_rx(limiter, now_ns, header_len + sent->len)) {
+    if (ops->full(user) || !um_lbtr_limiter_take_rx(limiter, now_ns, header_len + sent->len)) {
         return false;
     }
     um_lbtr_numbers_pop(numbers);

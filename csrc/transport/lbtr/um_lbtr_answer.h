@@ -39,6 +39,7 @@ struct um_lbtr_answer {
 struct um_lbtr_answer_ops {
     void (*repair)(void *user, uint32_t sqn, struct um_lbtr_sent *sent);
     void (*ncf)(void *user, enum um_lbtr_reason reason, const uint32_t *sqns, size_t count);
+    bool (*full)(void *user); /* the socket takes no more for now */
 };
 
 /* `ncf_max`: numbers in an NCF packet at most; `ncf_header`: its bytes beside them. */

@@ -40,6 +40,12 @@ struct um_lbtr_slot *um_lbtr_window_acquire(struct um_lbtr_window *window, size_
 /* Close the open slot. Older ones are evicted to make room, but none with index `keep` or above. */
 struct um_lbtr_slot *um_lbtr_window_commit(struct um_lbtr_window *window, size_t len, size_t user_bytes, uint64_t keep);
 
+/* Of the datagram whose payload this is. */
+static inline uint64_t um_lbtr_slot_index(const uint8_t *data)
+{
+    return ((const struct um_lbtr_slot *)(const void *)(data - offsetof(struct um_lbtr_slot, data)))->index;
+}
+
 static inline size_t um_lbtr_window_count(const struct um_lbtr_window *window)
 {
     return (size_t)(window->end - window->first);

@@ -22,7 +22,8 @@ struct um_lbtrm_source {
     struct um_lbtr_turn turn;
     atomic_bool relief_due; /* set by the turn's function */
     bool relief_wanted;
-    bool insist; /* nothing held went out since the last timer */
+    bool insist;     /* nothing held went out since the last timer */
+    uint64_t pinned; /* index: the oldest datagram whose body is still to be sent by the socket */
     uint64_t armed_ns;
     struct um_lbtr_source_counters counters;
 };
@@ -53,6 +54,7 @@ struct um_lbtrm_source *um_lbtrm_source_create(const struct um_lbtrm_source_conf
     source->ops = ops;
     source->io = io;
     source->armed_ns = UM_NEVER;
+    source->pinned = UINT64_MAX;
     um_lbtr_window_init(&source->window, config->window_size, config->window_limit);
     um_lbtr_answer_init(&source->answer, config->ignore_ns, UM_LBTRM_NCF_MAX, UM_LBTRM_NCF_HDR);
     um_lbtr_sm_init(&source->sm, config->sm_min_ns, config->sm_max_ns);
@@ -83,6 +85,11 @@ static void arm(struct um_lbtrm_source *source, uint64_t due_ns)
     }
 }
 
+static bool is_full(const struct um_lbtrm_source *source)
+{
+    return source->ops->full != NULL && source->ops->full(source->io);
+}
+
 static void send_data(struct um_lbtrm_source *source, uint32_t sqn, struct um_lbtr_slot *slot, bool retransmission)
 {
     uint8_t *head = slot->data - UM_LBTRM_DATA_HDR;
@@ -96,7 +103,7 @@ static bool send_next(struct um_lbtrm_source *source, uint64_t now_ns, bool insi
     struct um_lbtr_numbers *numbers = &source->numbers;
     struct um_lbtr_slot *slot = um_lbtr_numbers_at(numbers, numbers->unsent)->slot;
     uint32_t bytes = UM_LBTRM_DATA_HDR + slot->len;
-    if (!um_lbtr_limiter_take_data(source->limiter, now_ns, bytes, &source->turn, insist)) {
+    if (is_full(source) || !um_lbtr_limiter_take_data(source->limiter, now_ns, bytes, &source->turn, insist)) {
         return false;
     }
     uint32_t sqn = numbers->unsent++;
@@ -126,6 +133,7 @@ enum um_lbtr_commit um_lbtrm_source_commit(struct um_lbtrm_source *source, uint6
 {
     struct um_lbtr_numbers *numbers = &source->numbers;
     uint64_t keep = source->window.end - (numbers->next - numbers->unsent); /* what has not gone out is kept */
+    keep = source->pinned < keep ? source->pinned : keep;
     um_lbtr_numbers_add(numbers, um_lbtr_window_commit(&source->window, len, user_bytes, keep));
     if (source->window.first != um_lbtr_numbers_at(numbers, numbers->trail)->index) {
         trim(source);
@@ -176,7 +184,17 @@ static void send_ncf(void *user, enum um_lbtr_reason reason, const uint32_t *sqn
     source->ops->send(source->io, packet, len, NULL, 0);
 }
 
-static const struct um_lbtr_answer_ops answer_ops = {send_repair, send_ncf};
+static bool repairs_blocked(void *user)
+{
+    return is_full(user);
+}
+
+static const struct um_lbtr_answer_ops answer_ops = {send_repair, send_ncf, repairs_blocked};
+
+void um_lbtrm_source_pin(struct um_lbtrm_source *source, uint64_t index)
+{
+    source->pinned = index;
+}
 
 void um_lbtrm_source_on_packet(struct um_lbtrm_source *source, uint64_t now_ns, const uint8_t *data, size_t len)
 {

@@ -30,6 +30,9 @@ struct um_lbtrm_source_ops {
     void (*kick)(void *io);
     /* After um_lbtrm_source_may_send() said no: ask again. From on_timer(). */
     void (*relieved)(void *io);
+    /* May be NULL. Does the socket take no more for now? Then data and repairs wait as they do for the rate limit; call
+     * on_timer() when there is room again. */
+    bool (*full)(void *io);
 };
 
 struct um_lbtrm_source *um_lbtrm_source_create(const struct um_lbtrm_source_config *config,
@@ -44,6 +47,10 @@ enum um_lbtr_commit um_lbtrm_source_commit(struct um_lbtrm_source *source, uint6
                                            size_t user_bytes);
 /* False: a session of this context and transport holds datagrams back. With `tell`, relieved() follows. */
 bool um_lbtrm_source_may_send(struct um_lbtrm_source *source, bool tell);
+
+/* Datagrams from this index (um_lbtr_slot_index()) on stay in the window: their bodies are still to be sent.
+ * UINT64_MAX: none. */
+void um_lbtrm_source_pin(struct um_lbtrm_source *source, uint64_t index);
 
 void um_lbtrm_source_on_packet(struct um_lbtrm_source *source, uint64_t now_ns, const uint8_t *data, size_t len);
 void um_lbtrm_source_on_timer(struct um_lbtrm_source *source, uint64_t now_ns);

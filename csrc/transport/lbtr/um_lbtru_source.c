@@ -25,6 +25,7 @@ struct um_lbtru_source {
     bool relief_wanted;
     bool insist;         /* nothing held went out since the last timer */
     bool repairs_wait;   /* for the rate limit */
+    uint64_t pinned;     /* index: the oldest datagram whose body is still to be sent by the socket */
     uint64_t sm_scan_ns; /* when session messages are looked at */
     uint64_t armed_ns;
     uint64_t reset_ns[RESETS]; /* when one was sent, by a hash of the address */
@@ -62,6 +63,7 @@ struct um_lbtru_source *um_lbtru_source_create(const struct um_lbtru_source_conf
     source->io = io;
     source->header_len = config->session_id != 0 ? UM_LBTRU_DATA_HDR_MAX : UM_LBTRU_DATA_HDR_MAX - UM_LBTRU_OPTION_LEN;
     source->armed_ns = source->sm_scan_ns = UM_NEVER;
+    source->pinned = UINT64_MAX;
     um_lbtr_window_init(&source->window, config->window_size, config->window_limit);
     um_lbtr_answer_init(&source->answer, config->ignore_ns, UM_LBTRU_LIST_MAX, UM_LBTRU_NCF_HDR_MAX);
     um_lbtr_turn_init(&source->turn, on_turn);
@@ -102,6 +104,11 @@ static void send_control(struct um_lbtru_source *source, const struct um_lbtru_a
     source->ops->send(source->io, to, packet, len, NULL, 0);
 }
 
+static bool is_full(const struct um_lbtru_source *source)
+{
+    return source->ops->full != NULL && source->ops->full(source->io);
+}
+
 static void send_data(struct um_lbtru_client *client, uint32_t sqn, struct um_lbtr_slot *slot, bool retransmission)
 {
     struct um_lbtru_source *source = client->source;
@@ -125,7 +132,7 @@ static bool send_next(struct um_lbtru_client *client, uint64_t now_ns, bool insi
     struct um_lbtru_source *source = client->source;
     struct um_lbtr_slot *slot = um_lbtr_numbers_at(&client->numbers, client->numbers.unsent)->slot;
     uint32_t bytes = source->header_len + slot->len;
-    if (!um_lbtr_limiter_take_data(source->limiter, now_ns, bytes, &source->turn, insist)) {
+    if (is_full(source) || !um_lbtr_limiter_take_data(source->limiter, now_ns, bytes, &source->turn, insist)) {
         return false;
     }
     source->counters.msgs_sent++;
@@ -174,7 +181,7 @@ static bool send_held(struct um_lbtru_source *source, uint64_t now_ns, bool insi
 /* Index of the oldest datagram that some client has not been sent: it must stay. */
 static uint64_t oldest_held(struct um_lbtru_source *source)
 {
-    uint64_t oldest = source->window.end;
+    uint64_t oldest = source->pinned < source->window.end ? source->pinned : source->window.end;
     struct um_list *it, *tmp;
     if (source->turn.kind != UM_LBTR_TURN_DATA) {
         return oldest;
@@ -347,7 +354,17 @@ static void send_ncf(void *user, enum um_lbtr_reason reason, const uint32_t *sqn
         um_lbtru_put_ncf(packet, client->source->config.session_id, client->numbers.trail, reason, sqns, count));
 }
 
-static const struct um_lbtr_answer_ops answer_ops = {send_repair, send_ncf};
+static bool repairs_blocked(void *user)
+{
+    return is_full(((struct um_lbtru_client *)user)->source);
+}
+
+static const struct um_lbtr_answer_ops answer_ops = {send_repair, send_ncf, repairs_blocked};
+
+void um_lbtru_source_pin(struct um_lbtru_source *source, uint64_t index)
+{
+    source->pinned = index;
+}
 
 static void on_nak(struct um_lbtru_source *source, uint64_t now_ns, const struct um_lbtru_packet *packet,
                    struct um_lbtru_client *client)

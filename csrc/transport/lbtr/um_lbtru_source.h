@@ -42,6 +42,9 @@ struct um_lbtru_source_ops {
     void (*disconnected)(void *io, const struct um_lbtru_address *client);
     /* Does this client want the datagram (source-side filtering)? NULL: every one. */
     bool (*wanted)(void *io, const struct um_lbtru_address *client, const uint8_t *payload, size_t len);
+    /* May be NULL. Does the socket take no more for now? Then data and repairs wait as they do for the rate limit; call
+     * on_timer() when there is room again. */
+    bool (*full)(void *io);
     /* A connection request with a code that means nothing; ignored and counted. NULL: not told. */
     void (*unknown_request)(void *io, const struct um_lbtru_address *from, uint16_t code);
 };
@@ -56,6 +59,10 @@ uint8_t *um_lbtru_source_acquire(struct um_lbtru_source *source, size_t *capacit
 enum um_lbtr_commit um_lbtru_source_commit(struct um_lbtru_source *source, uint64_t now_ns, size_t len,
                                            size_t user_bytes);
 bool um_lbtru_source_may_send(struct um_lbtru_source *source, bool tell);
+
+/* Datagrams from this index (um_lbtr_slot_index()) on stay in the window: their bodies are still to be sent.
+ * UINT64_MAX: none. */
+void um_lbtru_source_pin(struct um_lbtru_source *source, uint64_t index);
 
 void um_lbtru_source_on_packet(struct um_lbtru_source *source, uint64_t now_ns, const uint8_t *data, size_t len,
                                const struct um_lbtru_address *from);
