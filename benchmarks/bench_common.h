@@ -24,7 +24,8 @@ struct bench_shared {
     _Alignas(64) atomic_int ready;          /* calls of bench_meet */
     _Alignas(64) atomic_int seen_a, seen_b; /* a HELLO arrived */
     _Alignas(64) atomic_int done, abort;
-    uint16_t port[2]; /* for the raw loops */
+    atomic_int far_pid; /* of role 1, for bench_veth */
+    uint16_t port[2];   /* for the raw loops */
     uint64_t sent;
     uint64_t received;     /* measured messages seen by B */
     uint64_t out_of_order; /* by sequence */
