@@ -74,8 +74,7 @@ struct wm_outcome {
     unsigned long ends;   /* states in which all threads had finished */
 };
 
-/* Whether some execution fails, or ends with a thread that cannot go on. Prints the shortest part of that execution
- * when `verbose`. */
+/* Whether some execution fails, or ends with a thread that cannot go on. Prints the first one found when `verbose`. */
 struct wm_outcome wm_explore(const struct wm_model *model, bool verbose);
 
 /* For step functions. */
@@ -89,8 +88,8 @@ void wm_fence(struct wm *wm, int thread, enum wm_order order);           /* WM_R
 uint8_t wm_latest(const struct wm *wm, int word);                        /* not an access: for checks and the kernel */
 void wm_futex_wait(struct wm *wm, int thread, int word, uint8_t expected); /* sets asleep unless the word differs */
 void wm_futex_wake(struct wm *wm, int thread);                             /* that thread */
-/* Operations that must wait for late loads of their thread: release stores, fences. True: return WM_RAN without doing
- * anything; the explorer resolves the loads. */
+/* Operations that must wait for late loads of their thread: release stores, fences. True: return WM_BLOCKED without
+ * doing anything; the explorer gives the loads their values. */
 bool wm_must_settle(const struct wm *wm, int thread, enum wm_order order);
 void wm_fail(const char *fault); /* this execution is wrong */
 

@@ -228,10 +228,11 @@ static enum um_ipc_read overrun(struct um_ipc_reader *reader)
 {
     const struct um_shm_header *header = reader->header;
     reader->overruns++;
-    /* Acquire: the tail loaded next is not behind the point to resume at. */
+    /* Acquire: the tail loaded next time is not behind the point to resume at. The other two relaxed: a stale value
+     * only means another overrun, or a later start. */
     uint64_t pos = load(&header->resync, memory_order_acquire);
-    if (pos < load(&header->oldest, memory_order_acquire) || pos < reader->pos) {
-        pos = load(&header->tail, memory_order_acquire);
+    if (pos < load(&header->oldest, memory_order_relaxed) || pos < reader->pos) {
+        pos = load(&header->tail, memory_order_relaxed);
     }
     if (pos % UM_IPC_ALIGN != 0 || pos < reader->pos) {
         return UM_IPC_READ_CORRUPT; /* a source never goes back */
