@@ -5,6 +5,7 @@
 
 #include "base/um_error.h"
 #include "core/um_source.h"
+#include "transport/smx/um_smx_source.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 
@@ -163,8 +164,13 @@ int um_src_send_array(lbm_src_t *src, const void *base, size_t stride, size_t le
     return send_run(src, &run, sent, "um_src_send_array");
 }
 
-static int check_info(const lbm_src_send_ex_info_t *info, const char *api)
+static int check_info(const lbm_src_t *src, const lbm_src_send_ex_info_t *info, const char *api)
 {
+    if (um_smx_is(&src->stream)) {
+        return um_error(UM_EINVAL, "CoreApi-6976-69",
+                        "%s: topic [%s]: LBT-SMX has none of the extended options: info must be NULL", api,
+                        src->topic->base.name);
+    }
     if ((info->flags & LBM_SRC_SEND_EX_FLAG_PROPERTIES) && info->properties == NULL) {
         return um_error(UM_EINVAL, "CoreApi-6020-8", "%s: properties must be valid", api);
     }
@@ -244,7 +250,7 @@ int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_
     if (!source_usable(src) || (msg == NULL && len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, flags, "lbm_src_send_ex");
     }
-    if (check_info(info, "lbm_src_send_ex") != 0) {
+    if (check_info(src, info, "lbm_src_send_ex") != 0) {
         return -1;
     }
     lbm_iovec_t iov = {.iov_base = (char *)msg, .iov_len = len};
@@ -254,7 +260,7 @@ int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_
 int lbm_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags, lbm_src_send_ex_info_t *info)
 {
     if (check_pieces(src, iov, num, "lbm_src_sendv_ex") != 0 ||
-        (info != NULL && check_info(info, "lbm_src_sendv_ex") != 0)) {
+        (info != NULL && check_info(src, info, "lbm_src_sendv_ex") != 0)) {
         return -1;
     }
     return send_gathered(src, iov, num, flags, info);

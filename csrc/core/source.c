@@ -6,10 +6,14 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/um_clock.h"
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "core/um_object_counts.h"
+#include "transport/smx/um_smx_source.h"
+
+#define CLIENTS_LOOK_NS 2000000L
 
 /* Wakes um_source_wait_receivers of any source. */
 static pthread_mutex_t um_clients_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,6 +97,9 @@ int um_source_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *
         um_topic_fini(&topic->base);
         um_free(topic);
         return -1;
+    }
+    if (topic->opts.transport == LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTSMX) {
+        um_smx_notices(&topic->opts, symbol);
     }
     if (um_loop_call_api(ctx->loop, "lbm_src_topic_alloc", link_topic, topic) != 0) {
         topic_free(topic);
@@ -317,23 +324,29 @@ int um_source_with_options(lbm_src_t *src, int (*fn)(struct um_source_options *o
 
 /* ---- readiness ---- */
 
+/* Receivers of shared memory come without an event. */
+static struct timespec clients_look_again(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec += CLIENTS_LOOK_NS;
+    if (at.tv_nsec >= (long)UM_NS_PER_SEC) {
+        at.tv_sec++;
+        at.tv_nsec -= (long)UM_NS_PER_SEC;
+    }
+    return at;
+}
+
 int um_source_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms)
 {
     if (um_loop_on_thread(src->ctx->loop)) {
         return um_error(UM_EOP, "CoreApi-5688-3252", "um_src_wait_receivers: not inside a callback of the context");
     }
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    int rc = 0;
+    uint64_t until_ns = um_clock_ns() + (uint64_t)timeout_ms * UM_NS_PER_MS;
     pthread_mutex_lock(&um_clients_lock);
-    while (um_src_stream_clients(&src->stream) < receivers && rc == 0) {
-        rc = pthread_cond_timedwait(&um_clients_changed, &um_clients_lock, &until);
+    while (um_src_stream_clients(&src->stream) < receivers && um_clock_ns() < until_ns) {
+        struct timespec look_again = clients_look_again();
+        pthread_cond_timedwait(&um_clients_changed, &um_clients_lock, &look_again);
     }
     pthread_mutex_unlock(&um_clients_lock);
     if (um_src_stream_clients(&src->stream) >= receivers) {

@@ -58,6 +58,10 @@ struct um_src_session_ops {
     void (*source_info)(const struct um_src_session *session, lbm_transport_source_info_t *out);
     void (*stats)(struct um_src_session *session, lbm_src_transport_stats_t *out);
     void (*stats_reset)(struct um_src_session *session); /* may be NULL */
+    /* Any thread. NULL: session->clients. */
+    int (*clients)(const struct um_src_session *session);
+    /* Lock. Adds what only this transport knows. May be NULL. */
+    void (*counts)(const struct um_src_session *session, struct um_src_counts *out);
 };
 
 #define UM_DATAGRAMS_KEPT 64

@@ -188,12 +188,16 @@ void um_src_stream_drops(const struct um_src_stream *stream, struct um_src_drops
 
 void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_counts *out)
 {
-    um_src_session_lock(stream->session);
+    struct um_src_session *session = stream->session;
+    *out = (struct um_src_counts){.clients = um_src_stream_clients(stream)};
+    um_src_session_lock(session);
     out->messages = stream->messages_sent;
     out->bytes = stream->bytes_sent;
-    out->clients = stream->session->clients;
-    out->drops = stream->session->drops;
-    um_src_session_unlock(stream->session);
+    out->drops = session->drops;
+    if (session->ops->counts != NULL) {
+        session->ops->counts(session, out);
+    }
+    um_src_session_unlock(session);
 }
 
 void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length,
@@ -214,6 +218,9 @@ void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_
 
 int um_src_stream_clients(const struct um_src_stream *stream)
 {
+    if (stream->session->ops->clients != NULL) {
+        return stream->session->ops->clients(stream->session);
+    }
     um_src_session_lock(stream->session);
     int clients = stream->session->clients;
     um_src_session_unlock(stream->session);

@@ -129,6 +129,9 @@ struct um_src_counts {
     uint64_t messages, bytes;  /* of this stream: accepted by its sends, payload */
     int clients;               /* of the session, now */
     struct um_src_drops drops; /* of the session */
+    uint32_t blocked_by;       /* shared memory: process whose receiver holds the session up now; 0: none */
+    uint64_t blocked_ns;       /* shared memory: waiting of senders of the session for receivers */
+    uint64_t receivers_lost;   /* shared memory: receivers that died, or wrote what no receiver writes */
 };
 void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_counts *out); /* any thread; consistent */
 /* Blocked/connected facts for readiness: number of clients now. */

@@ -105,13 +105,15 @@ static void mark_cancelled(struct um_smx_writer *writer, uint64_t pos, uint32_t 
     }
 }
 
-uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx)
+uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx, uint64_t *bytes)
 {
     uint32_t own = 0;
+    *bytes = 0;
     for (uint64_t pos = writer->published; pos != writer->claimed;) {
         uint32_t word = outstanding_word(writer, pos);
         if (is_data_of(writer, pos, word, topic_idx)) {
             mark_cancelled(writer, pos, word);
+            *bytes += word & UM_SMX_LENGTH_MASK;
             own++;
         }
         pos += word_size(writer->align, word);

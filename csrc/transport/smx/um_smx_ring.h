@@ -74,8 +74,8 @@ enum um_smx_claim {
 
 /* Look for room for a payload of `len` bytes: store the tail, fence, scan. CLAIMED: um_smx_claim() succeeds now. */
 enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len);
-/* Gives back the records of this topic. Returns how many there were; the others stay claimed. */
-uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx);
+/* Gives back the records of this topic. Returns how many there were, *bytes their payload; the others stay claimed. */
+uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx, uint64_t *bytes);
 /* Fills the rest of the ring; internal. */
 void um_smx_pad(struct um_smx_writer *writer, uint64_t size);
 
@@ -129,6 +129,15 @@ static inline struct um_smx_record *um_smx_claim(struct um_smx_writer *writer, s
     um_smx_append(writer, record, um_smx_word(UM_SMX_DATA, len), size);
     writer->outstanding++;
     return record;
+}
+
+/* Would um_smx_claim() fail by the last scan? */
+static inline bool um_smx_refill_wanted(const struct um_smx_writer *writer, size_t len)
+{
+    uint64_t size = um_smx_record_size(writer->align, len);
+    uint64_t offset = writer->claimed & writer->mask;
+    uint64_t pad = offset + size > writer->ring_len ? writer->ring_len - offset : 0;
+    return writer->claimed + pad + size + UM_SMX_RECORD_HEADER > writer->limit;
 }
 
 static inline void um_smx_publish(struct um_smx_writer *writer)
