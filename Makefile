@@ -44,7 +44,7 @@ test:
 	@$(PYTHON) tools/run_tests.py
 
 bench:
-	@tools/bootstrap.sh test
+	@tools/bootstrap.sh bench
 	@$(MAKE) --no-print-directory python
 	@$(PYTHON) benchmarks/run.py --build $(BUILD_DIR)
 

@@ -5,6 +5,7 @@
 #   tools/bootstrap.sh build     compilers and libraries
 #   tools/bootstrap.sh demo      build + the demo's Python packages
 #   tools/bootstrap.sh test      everything that `make test` uses (also the default)
+#   tools/bootstrap.sh bench     test + the libraries that `make bench` compares with
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:-test}
@@ -14,6 +15,7 @@ say() { printf '%s\n' "-- $*"; }
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev)
 demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2)
 test_packages=("${demo_packages[@]}" liblzma-dev clang clang-format llvm libxml2-utils nftables tshark tcpdump libzmq3-dev)
+bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools)
 
 # clang names its sanitizer and fuzzer runtime by version; ask the distribution which one goes with `clang`.
 clang_runtime() {
@@ -65,7 +67,7 @@ system_packages() {
         as_root apt-get update -q >/dev/null || say "package lists not refreshed; trying with the ones at hand"
     fi
     install_packages "$@"
-    if [ "$purpose" = test ]; then
+    if [ "$purpose" = test ] || [ "$purpose" = bench ]; then
         local runtime
         runtime=$(clang_runtime)
         [ -z "$runtime" ] || install_packages "$runtime"
@@ -92,13 +94,13 @@ case "$purpose" in
         system_packages "${demo_packages[@]}"
         python_packages tools/requirements-demo.txt
         ;;
-    test)
-        system_packages "${test_packages[@]}"
+    test | bench)
+        if [ "$purpose" = test ]; then system_packages "${test_packages[@]}"; else system_packages "${bench_packages[@]}"; fi
         python_packages tools/requirements-demo.txt
         python_packages tools/requirements-test.txt
         ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo|test|bench]" >&2
         exit 2
         ;;
 esac
