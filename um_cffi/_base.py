@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
 import itertools
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from um_cffi.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Never, Self
 
 log = logging.getLogger("um_cffi")
 
@@ -26,6 +27,7 @@ SLICE_MS = 100  # longest time spent in C without a look at signals
 EXIT_PATIENCE = 2.0  # seconds that the interpreter's exit waits for a callback that is still running
 
 _numbers = itertools.count(1)
+_calling = threading.local()  # .back: this thread is inside a callback, which the closing of an object may wait for
 _living: weakref.WeakSet[Closing] = weakref.WeakSet()
 _exiting = False
 _exit_order: list[Callable[[], None]] = []
@@ -41,6 +43,8 @@ class Closing:
         self._number = next(_numbers)
         self._guard = threading.RLock()  # held around every call on the library's object that may not outlive it
         self._closed = False
+        self._finished = threading.Event()  # set when closing has come to its end
+        self._closer = 0  # the thread that closes
         self._inherited = False  # the process forked: the library's object belongs to the parent
         self._error: BaseException | None = None
         _living.add(self)
@@ -55,28 +59,41 @@ class Closing:
         return self._closed
 
     def close(self) -> None:
-        """Release what the object holds. Safe to call again.
+        """Release what the object holds. Safe to call again, from any thread.
 
-        No callback of the object runs after the return, except the one that calls close(). Raises the first exception
-        that a callback of this object raised and that has not been raised by raise_pending() before.
+        No callback of the object runs after the return, except the one that calls close(); another thread that closes
+        at the same time waits as well. Raises the first exception that a callback of this object raised and that has
+        not been raised by raise_pending() before; the object is closed all the same.
         """
         self._shut(None)
         self.raise_pending()
 
     def raise_pending(self) -> None:
-        """Raise the first exception that a callback has raised since the last call, if any. It was logged then."""
+        """Raise the first exception that a callback has raised since the last call, if any: that Exception itself.
+
+        It was logged when it was raised; later ones until this call were logged only. Any thread.
+        """
         error, self._error = self._error, None
         if error is not None:
             raise error
 
+    async def aclose(self) -> None:
+        """As close(), for asyncio: the event loop goes on while a callback that is running comes to its end."""
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
     def _shut(self, patience: float | None) -> None:
         with self._guard:
-            if self._closed:
-                return
-            self._closed = True
-        _living.discard(self)
-        if not self._inherited:
-            self._close(patience)
+            first, self._closed = not self._closed, True
+        if first:
+            self._closer = threading.get_ident()
+            _living.discard(self)
+            try:
+                if not self._inherited:
+                    self._close(patience)
+            finally:
+                self._finished.set()
+        elif not self._inherited and not getattr(_calling, "back", False) and self._closer != threading.get_ident():
+            self._finished.wait(patience)  # another thread is at it
 
     def _failed(self, error: BaseException) -> None:
         """Log an exception of a callback and keep the first one."""
@@ -121,7 +138,13 @@ class Closing:
     async def __aexit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.__exit__(kind, value, traceback)
+        await asyncio.get_running_loop().run_in_executor(None, self.__exit__, kind, value, traceback)
+
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            f"the {self._name} cannot be pickled or copied: it belongs to this process; "
+            "send what is needed to make one, and make it there"
+        )
 
     def __del__(self) -> None:
         if getattr(self, "_closed", True) or self._inherited or sys.is_finalizing():
@@ -172,6 +195,7 @@ def _after_fork() -> None:
     for each in _objects():
         each._inherited = True
         each._guard = threading.RLock()  # a thread of the parent may have held it
+        each._finished.set()  # or have been closing
     for call in _fork_calls:
         call()
 

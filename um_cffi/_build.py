@@ -45,7 +45,7 @@ EXTENSION_STRUCTURES = [
 ]
 CONSTANTS = re.compile(
     r"^#define (LBM_(?:E[A-Z_]+|MSG_[A-Z0-9_]+|SRC_(?:NONBLOCK|BLOCK)|SRC_EVENT_[A-Z0-9_]+"
-    r"|TRANSPORT_STAT_\w+|LOG_[A-Z]+))\s+\(?-?[0-9]",
+    r"|TRANSPORT_STAT_\w+|TOPIC_RES_REQUEST_[A-Z_]+|LOG_[A-Z]+))\s+\(?-?[0-9]",
     re.MULTILINE,
 )
 
@@ -82,6 +82,8 @@ int lbm_context_reset_stats(lbm_context_t *ctx);
 int lbm_context_retrieve_rcv_transport_stats(lbm_context_t *ctx, int *num, lbm_rcv_transport_stats_t *stats);
 int lbm_context_retrieve_src_transport_stats(lbm_context_t *ctx, int *num, lbm_src_transport_stats_t *stats);
 int lbm_flush_all(lbm_context_t *ctx);
+int lbm_context_topic_resolution_request(lbm_context_t *ctx, unsigned short flags, lbm_ulong_t interval_msec,
+                                         lbm_ulong_t duration_sec);
 
 int lbm_src_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol, const lbm_src_topic_attr_t *attr);
 typedef int (*lbm_src_cb_proc)(lbm_src_t *src, int event, void *ed, void *clientd);

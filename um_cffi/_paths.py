@@ -33,7 +33,10 @@ def get_pkgconfig_dir() -> str:
 
 
 def get_program(name: str) -> str:
-    """The path of a daemon or example program (`lbmrd`, `lbmsrc`, ...); FileNotFoundError lists what there is."""
+    """The path of the daemon or example program `name` (`lbmrd`, `lbmsrc`, ...).
+
+    FileNotFoundError lists what there is.
+    """
     path = _root() / "bin" / name
     if not path.is_file():
         raise FileNotFoundError(f"program {name} does not exist; there are: {', '.join(programs())}")

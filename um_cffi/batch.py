@@ -101,7 +101,8 @@ class _Chunk:
 class Message:
     """One received message. Cheap to make; stays valid for as long as it is referenced.
 
-    It keeps the whole batch it came in alive; call `retain()` on the few that are kept for long.
+    It keeps the whole batch it came in alive; call `retain()` on the few that are kept for long. May be handed to any
+    thread.
     """
 
     __slots__ = ("_at", "_chunk", "data")
@@ -184,7 +185,8 @@ class Batch:
     """Many messages in one piece of memory, gathered in C: `data` holds the payloads, `records` describes them.
 
     Losses and ends of sessions are records too, in their place (column `type`, see MessageType). Iterating gives a
-    Message for each record. All arrays are read-only views of the library's memory and keep it alive.
+    Message for each record. All arrays are read-only views of the library's memory and keep it alive; any thread may
+    use them, several at a time.
     """
 
     __slots__ = ("__weakref__", "_view", "data", "records", "sources", "topics")

@@ -18,6 +18,8 @@ from um_cffi._native import ffi, lib
 from um_cffi._options import OPTIONS
 from um_cffi.errors import InvalidArgument, UmError, check
 
+__all__ = ["Problem", "load", "validate"]
+
 _OTHER_SCOPES = ("hfx", "xsp")  # of the library, without an object in Python yet
 
 
@@ -35,7 +37,7 @@ class Problem:
 
 
 def load(path: str | os.PathLike[str], application: str | None = None) -> None:
-    """Load a file into the defaults of the process.
+    """Load the file `path` into the defaults of the process. Any thread.
 
     `application` chooses the application of an XML file that names several. Wrong lines of a text file are logged and
     skipped; InvalidArgument then names the last one. XML can be loaded once per process: InvalidOperation after that.
@@ -53,10 +55,10 @@ def load(path: str | os.PathLike[str], application: str | None = None) -> None:
 
 
 def validate(path: str | os.PathLike[str], application: str | None = None) -> list[Problem]:
-    """Everything that is wrong in a file, without changing anything; an empty list when all is well.
+    """Everything that is wrong in the file `path`, without changing anything; an empty list when all is well.
 
-    A text file is checked here against the option table, line by line; an XML file is loaded by the library in a
-    process of its own.
+    A text file is checked here against the option table, line by line; an XML file is loaded by the library, for
+    `application` if given, in a process of its own. Any thread. Nothing is raised for a file that is wrong or missing.
     """
     if not Path(path).is_file():
         return [Problem(0, f"configuration file {os.fspath(path)}: there is no such file")]

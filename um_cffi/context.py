@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -46,7 +47,10 @@ class Context(Closing):
     `config` names a configuration file that is loaded first (into the defaults of the whole process, see
     um_cffi.config), or is a mapping of options. Options of the scope context may be given as keywords; they win over
     `options`, which win over `config`. Closing a context closes its sources and receivers. All methods may be called
-    from any thread, callbacks included.
+    from any thread, callbacks included. A context keeps about three file descriptors and one thread.
+
+    InvalidArgument names an unknown option or a wrong value, and what is allowed; it is also what every method raises
+    once the context is closed. SystemFailure when a port range is exhausted or an interface is not there.
 
     Callbacks of the context's objects run on one thread that belongs to the context, made when first needed (unless an
     EventQueue is given); a slow callback delays the other callbacks only. An exception in a callback is logged, and the
@@ -80,12 +84,12 @@ class Context(Closing):
     # -- options --
 
     def getopt(self, name: str) -> str:
-        """The value in force of a context option, as text. InvalidArgument for an unknown one."""
+        """The value in force of the context option `name`, as text. InvalidArgument for an unknown one."""
         with self._using():
             return read_option(lib.lbm_context_str_getopt, self._ctx, name)
 
     def setopt(self, name: str, value: object) -> None:
-        """Set an option that may change while the context runs. InvalidArgument for others."""
+        """Set the option `name`, one that may change while the context runs, to `value`. InvalidArgument for others."""
         _, written = check_option(("context",), name, value)
         with self._using():
             check(lib.lbm_context_str_setopt(self._ctx, name.encode(), written.encode()))
@@ -125,9 +129,48 @@ class Context(Closing):
     # -- sending and running --
 
     def flush(self) -> None:
-        """Send now what implicit batching holds back in all sources of the context."""
+        """Send now what implicit batching holds back in all sources of the context.
+
+        InvalidArgument when it is closed.
+        """
         with self._using():
             check(lib.lbm_flush_all(self._ctx))
+
+    def request_resolution(
+        self,
+        advertisements: bool = True,
+        queries: bool = False,
+        wildcard_queries: bool = False,
+        context_advertisements: bool = False,
+        context_queries: bool = False,
+        interval: float = 1.0,
+        duration: float = 10.0,
+    ) -> None:
+        """Ask all contexts to resolve topics again, for tools and after a repaired network; nothing else needs it.
+
+        They send what is chosen: `advertisements` of sources, `queries` of receivers, `wildcard_queries` of wildcard
+        receivers, `context_advertisements`, `context_queries`. The request goes out every `interval` seconds for
+        `duration` seconds (0: once) while the context is open; this call returns at once. Callable on any thread,
+        callbacks included. InvalidArgument when nothing is chosen, or a time is negative.
+        """
+        chosen = (
+            (advertisements, lib.LBM_TOPIC_RES_REQUEST_ADVERTISEMENT),
+            (queries, lib.LBM_TOPIC_RES_REQUEST_QUERY),
+            (wildcard_queries, lib.LBM_TOPIC_RES_REQUEST_WILDCARD_QUERY),
+            (context_advertisements, lib.LBM_TOPIC_RES_REQUEST_CONTEXT_ADVERTISEMENT),
+            (context_queries, lib.LBM_TOPIC_RES_REQUEST_CONTEXT_QUERY),
+        )
+        bits = sum(bit for wanted, bit in chosen if wanted)
+        if bits == 0:
+            raise InvalidArgument("request_resolution() of nothing: choose advertisements, queries, ...")
+        every, seconds = milliseconds(interval, "interval"), math.ceil(milliseconds(duration, "duration") / 1000)
+        with self._using():
+            check(lib.lbm_context_topic_resolution_request(self._ctx, bits, every, seconds))
+
+    def reset_stats(self) -> None:
+        """Let the counters of stats() begin at zero again. InvalidArgument when the context is closed."""
+        with self._using():
+            check(lib.lbm_context_reset_stats(self._ctx))
 
     def process_events(self, timeout: float = 0) -> None:
         """Sequential mode (`operational_mode="sequential"`): handle what is due, waiting up to `timeout` seconds.
@@ -143,39 +186,52 @@ class Context(Closing):
     # -- timers and descriptors --
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Timer:
-        """Call once on the context's callback thread, `seconds` from now. Exceptions: as in other callbacks."""
-        return self._dispatcher().add_timer(self, seconds, lambda: call(*arguments), None)
+        """Call `call(*arguments)` once on the context's callback thread, `seconds` from now.
+
+        The Timer that is returned can be cancelled. Exceptions: as in other callbacks. InvalidArgument for negative
+        times.
+        """
+        return self._dispatcher()._add_timer(self, seconds, lambda: call(*arguments), None)
 
     def call_every(self, seconds: float, call: Callable[..., object], *arguments: object) -> Timer:
-        """Call every `seconds` seconds on the context's callback thread, until the timer is cancelled.
+        """Call `call(*arguments)` every `seconds` seconds on the context's callback thread, until the timer is
+        cancelled.
 
         Calls that could not be made in time because another callback was running are made up for once, not all.
         """
-        return self._dispatcher().add_timer(self, seconds, lambda: call(*arguments), seconds)
+        return self._dispatcher()._add_timer(self, seconds, lambda: call(*arguments), seconds)
 
     def add_reader(self, file: int | HasFileno, call: Callable[..., object], *arguments: object) -> None:
-        """Call on the callback thread again and again while the descriptor is readable, until remove_reader()."""
+        """Call `call(*arguments)` on the callback thread again and again while `file` is readable, until
+        remove_reader().
+
+        `file` is a descriptor or has fileno(). A descriptor has one reader; a second call replaces the first one's.
+        """
         self._watch(file, "read", lambda: call(*arguments))
 
     def remove_reader(self, file: int | HasFileno) -> None:
-        """Call no more. Do this before closing the descriptor. A call that is running goes on."""
+        """Call no more for `file`. Do this before closing it. A call that is running goes on."""
         self._watch(file, "read", None)
 
     def add_writer(self, file: int | HasFileno, call: Callable[..., object], *arguments: object) -> None:
-        """Call on the callback thread again and again while the descriptor is writable, until remove_writer()."""
+        """Call `call(*arguments)` on the callback thread again and again while `file` is writable, until
+        remove_writer().
+
+        `file` is a descriptor or has fileno(). A descriptor has one writer; a second call replaces the first one's.
+        """
         self._watch(file, "write", lambda: call(*arguments))
 
     def remove_writer(self, file: int | HasFileno) -> None:
-        """Call no more. Do this before closing the descriptor. A call that is running goes on."""
+        """Call no more for `file`. Do this before closing it. A call that is running goes on."""
         self._watch(file, "write", None)
 
     def _watch(self, file: int | HasFileno, what: str, call: Callable[[], object] | None) -> None:
         descriptor = file if isinstance(file, int) else file.fileno()
         queue = self._dispatcher()
         with self._using():
-            read, write = queue.callbacks_of(descriptor)
+            read, write = queue._callbacks_of(descriptor)
             read, write = (call, write) if what == "read" else (read, call)
-            queue.watch(self, descriptor, read, write)
+            queue._watch(self, descriptor, read, write)
 
     # -- for the objects made in the context --
 

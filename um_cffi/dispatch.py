@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from um_cffi._attributes import Attributes, merged, sorted_out
-from um_cffi._base import Closing, log
+from um_cffi._base import Closing, _calling, log
 from um_cffi._native import ffi, lib
 from um_cffi.errors import InvalidArgument, InvalidOperation, NotSupported, OutOfMemory, text
 from um_cffi.events import SourceEvent, source_event_type
@@ -42,7 +42,7 @@ class Fed(Protocol):
 
 
 class Timer:
-    """A call in the future. Made by `call_later` and `call_every`."""
+    """A call in the future. Made by `call_later` and `call_every`; may be used from any thread."""
 
     __slots__ = ("_call", "_interval", "_owner", "_queue")
 
@@ -94,7 +94,7 @@ class Dispatcher(Closing):
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         self._state = threading.Condition()
-        self._thread_id: int | None = None  # the thread inside dispatch_once(); under _state
+        self._thread_id: int | None = None  # the thread inside _dispatch_once(); under _state
         self._running = False  # it is past its waiting; under _state
         self._turn = 0  # how often it has been; under _state
         self._unblocked = False
@@ -102,16 +102,16 @@ class Dispatcher(Closing):
 
     # -- what is dispatched; called from any thread --
 
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Make a waiting dispatch look again."""
         lib.um_py_queue_wake(self._events)
 
-    def add_feed(self, descriptor: int, feed: Fed) -> None:
+    def _add_feed(self, descriptor: int, feed: Fed) -> None:
         """Dispatch the messages of a collector."""
         self._feeds[descriptor] = feed
         self._epoll.register(descriptor, READ)
 
-    def remove_feed(self, descriptor: int) -> None:
+    def _remove_feed(self, descriptor: int) -> None:
         """Dispatch no more of them."""
         feed = self._feeds.pop(descriptor, None)
         if feed is not None:
@@ -119,16 +119,16 @@ class Dispatcher(Closing):
             with contextlib.suppress(ValueError):
                 self._again.remove(feed)
 
-    def add_source(self, owner: Closing, topic: str, call: Callable[[SourceEvent], object]) -> Any:
+    def _add_source(self, owner: Closing, topic: str, call: Callable[[SourceEvent], object]) -> Any:
         """Dispatch the events of a source; returns the C queue they are to be put into."""
         self._sources[owner._number] = (owner, topic, call)
         return self._events
 
-    def remove_source(self, owner: Closing) -> None:
+    def _remove_source(self, owner: Closing) -> None:
         """Dispatch no more of them."""
         self._sources.pop(owner._number, None)
 
-    def add_timer(self, owner: Closing, seconds: float, call: Callable[[], object], interval: float | None) -> Timer:
+    def _add_timer(self, owner: Closing, seconds: float, call: Callable[[], object], interval: float | None) -> Timer:
         """Call after so many seconds, and then every `interval` seconds."""
         if not seconds >= 0:
             raise InvalidArgument(f"timer {seconds}: must be a number of seconds, 0 or more")
@@ -136,10 +136,10 @@ class Dispatcher(Closing):
         with self._guard:
             self._check_open()
             heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._order), timer))
-        self.wake()
+        self._wake()
         return timer
 
-    def watch(
+    def _watch(
         self, owner: Closing, descriptor: int, read: Callable[[], object] | None, write: Callable[[], object] | None
     ) -> None:
         """Set the callbacks of a descriptor of the application; None, None ends it."""
@@ -161,31 +161,31 @@ class Dispatcher(Closing):
                 self._epoll.register(descriptor, mask)
                 self._watched[descriptor] = (owner, read, write)
 
-    def callbacks_of(self, descriptor: int) -> tuple[Callable[[], object] | None, Callable[[], object] | None]:
+    def _callbacks_of(self, descriptor: int) -> tuple[Callable[[], object] | None, Callable[[], object] | None]:
         """The read and write callbacks of a descriptor."""
         return self._watched.get(descriptor, (self, None, None))[1:]
 
-    def await_idle(self, patience: float | None) -> None:
+    def _await_idle(self, patience: float | None) -> None:
         """Return when the callbacks that are running now have returned; at once inside one of them."""
-        if self.inside():
+        if self._inside():
             return
         with self._state:
             turn = self._turn
             self._state.wait_for(lambda: not self._running or self._turn != turn, patience)
 
-    def in_use(self) -> bool:
+    def _in_use(self) -> bool:
         """Whether receivers or sources depend on the queue."""
         return bool(self._feeds or self._sources)
 
-    def inside(self) -> bool:
+    def _inside(self) -> bool:
         """Whether the calling thread is inside a dispatch."""
         return self._thread_id == threading.get_ident()
 
     # -- dispatching --
 
-    def dispatch_once(self, timeout: float | None) -> int:
+    def _dispatch_once(self, timeout: float | None) -> int:
         """Wait up to `timeout` seconds for something to do, and do it. Returns the number of callbacks made."""
-        if self.inside():
+        if self._inside():
             raise InvalidOperation(f"dispatch of the {self._name} inside one of its callbacks")
         with self._state:
             while self._thread_id is not None:
@@ -193,9 +193,11 @@ class Dispatcher(Closing):
             if self._closed:
                 return 0
             self._thread_id = threading.get_ident()
+        outer, _calling.back = getattr(_calling, "back", False), True
         try:
             return self._dispatch_ready(timeout)
         finally:
+            _calling.back = outer
             with self._state:
                 self._thread_id = None
                 self._running = False
@@ -282,14 +284,14 @@ class Dispatcher(Closing):
                 known[0]._failed(error)
         return done
 
-    def interrupted(self, feed: Fed) -> None:
+    def _interrupted(self, feed: Fed) -> None:
         """The rest of the messages of a feed is to be dispatched first next time."""
         if feed not in self._again:
             self._again.append(feed)
 
     def _close(self, patience: float | None) -> None:
-        self.wake()
-        if not self.inside():
+        self._wake()
+        if not self._inside():
             with self._state:
                 if not self._state.wait_for(lambda: self._thread_id is None, patience):
                     log.warning("the %s is abandoned: one of its callbacks does not return", self._name)
@@ -305,7 +307,8 @@ class EventQueue(Dispatcher):
 
     Messages wait in the receivers' own bounded memory until they are dispatched. Options of the scope event_queue:
     `queue_size_warning` (messages) and `queue_delay_warning` (microseconds) call `on_warning(text)`, which logs unless
-    given; `event_queue_name`. The others concern C programs: NotSupported. Close it after what uses it.
+    given; `event_queue_name`. The others concern C programs: NotSupported. They are keywords, or a mapping in
+    `options`. Close the queue after what uses it.
     """
 
     def __init__(
@@ -338,7 +341,7 @@ class EventQueue(Dispatcher):
         while True:
             self._check_open()
             left = None if end is None else max(0.0, end - time.monotonic())
-            done += self.dispatch_once(left)
+            done += self._dispatch_once(left)
             self._warn()
             if self._unblocked or self._closed or (end is not None and time.monotonic() >= end):
                 self._unblocked = False
@@ -348,19 +351,22 @@ class EventQueue(Dispatcher):
         """Make the running dispatch(), or else the next, return after the callbacks that are ready. Any thread."""
         self._check_open()
         self._unblocked = True
-        self.wake()
+        self._wake()
 
     def size(self) -> int:
         """Messages that wait to be dispatched."""
         return sum(feed._waiting()[0] for feed in list(self._feeds.values()))
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Timer:
-        """Call once, `seconds` from now, in dispatch()."""
-        return self.add_timer(self, seconds, lambda: call(*arguments), None)
+        """Call `call(*arguments)` once, `seconds` from now, in dispatch().
+
+        The Timer that is returned can be cancelled.
+        """
+        return self._add_timer(self, seconds, lambda: call(*arguments), None)
 
     def call_every(self, seconds: float, call: Callable[..., object], *arguments: object) -> Timer:
-        """Call every `seconds` seconds, in dispatch(), until the timer is cancelled."""
-        return self.add_timer(self, seconds, lambda: call(*arguments), seconds)
+        """Call `call(*arguments)` every `seconds` seconds, in dispatch(), until the timer is cancelled."""
+        return self._add_timer(self, seconds, lambda: call(*arguments), seconds)
 
     def _warn(self) -> None:
         if not (self._size_warning or self._delay_warning) or time.monotonic() < self._last_warning + _WARNING_PERIOD:
@@ -380,7 +386,7 @@ class EventQueue(Dispatcher):
                 self._failed(error)
 
     def _shut(self, patience: float | None) -> None:
-        if not self._closed and not self._inherited and patience is None and self.in_use():
+        if not self._closed and not self._inherited and patience is None and self._in_use():
             raise InvalidOperation("the event queue is in use: close its receivers and sources first")
         super()._shut(patience)
 
@@ -398,14 +404,14 @@ class DispatchThread:
     def _run(self) -> None:
         while not self._stop:
             try:
-                self.queue.dispatch_once(None)
+                self.queue._dispatch_once(None)
             except BaseException:  # SystemExit of a callback, for example: this thread has no one to tell
                 log.exception("callback thread: an exception that is not an error ends the callback only")
 
     def stop(self, patience: float | None) -> None:
         """End the thread and close its queue."""
         self._stop = True
-        self.queue.wake()
+        self.queue._wake()
         if threading.current_thread() is not self._thread:
             self._thread.join(patience)
         self.queue._shut(patience if patience is not None else 1e6)

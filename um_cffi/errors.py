@@ -13,6 +13,23 @@ from um_cffi._native import ffi, lib
 if TYPE_CHECKING:
     from typing_extensions import Never
 
+__all__ = [
+    "DaemonConnection",
+    "InProgress",
+    "InvalidArgument",
+    "InvalidOperation",
+    "InvalidSelector",
+    "NoQueueRegistration",
+    "NoStoreRegistration",
+    "NotRegistered",
+    "NotSupported",
+    "OutOfMemory",
+    "SystemFailure",
+    "TimedOut",
+    "UmError",
+    "WouldBlock",
+]
+
 
 class UmError(Exception):
     """A call of the library failed. Base of all exceptions of this package."""

@@ -7,6 +7,8 @@ from enum import IntEnum, IntFlag
 
 from um_cffi._native import lib
 
+__all__ = ["MessageFlags", "MessageType", "ReceiverEvent", "SourceEvent", "SourceEventType", "Transport"]
+
 
 class MessageType(IntEnum):
     """What a message or a record of a batch is (LBM_MSG_*)."""
@@ -16,6 +18,7 @@ class MessageType(IntEnum):
     REQUEST = lib.LBM_MSG_REQUEST
     """A message whose sender wants a response."""
     RESPONSE = lib.LBM_MSG_RESPONSE
+    """An answer to a request."""
     BEGIN_OF_SESSION = lib.LBM_MSG_BOS
     """The first packet of a session has come: the source reaches this receiver."""
     END_OF_SESSION = lib.LBM_MSG_EOS
@@ -27,11 +30,17 @@ class MessageType(IntEnum):
     NO_SOURCE = lib.LBM_MSG_NO_SOURCE_NOTIFICATION
     """No source of the topic has been found after the configured number of queries."""
     UME_REGISTRATION_ERROR = lib.LBM_MSG_UME_REGISTRATION_ERROR
+    """Registration with a store has failed; `text` says why."""
     UME_REGISTRATION_CHANGE = lib.LBM_MSG_UME_REGISTRATION_CHANGE
+    """A store has changed what it said at registration."""
     UME_REGISTRATION_SUCCESS = lib.LBM_MSG_UME_REGISTRATION_SUCCESS_EX
+    """Registered with one store."""
     UME_REGISTRATION_COMPLETE = lib.LBM_MSG_UME_REGISTRATION_COMPLETE_EX
+    """Registered with as many stores as are needed."""
     UME_DEREGISTRATION_SUCCESS = lib.LBM_MSG_UME_DEREGISTRATION_SUCCESS_EX
+    """Deregistered from one store."""
     UME_DEREGISTRATION_COMPLETE = lib.LBM_MSG_UME_DEREGISTRATION_COMPLETE_EX
+    """Deregistered from all stores."""
     HF_RESET = lib.LBM_MSG_HF_RESET
     """A hot-failover source starts its numbering again."""
 
@@ -40,16 +49,25 @@ class MessageFlags(IntFlag):
     """Properties of a received message (LBM_MSG_FLAG_*)."""
 
     START_BATCH = lib.LBM_MSG_FLAG_START_BATCH
+    """The first message of a batch that the sender marked."""
     END_BATCH = lib.LBM_MSG_FLAG_END_BATCH
+    """The last message of a batch that the sender marked."""
     HF_PASS_THROUGH = lib.LBM_MSG_FLAG_HF_PASS_THROUGH
+    """From a source without hot failover."""
     RETRANSMIT = lib.LBM_MSG_FLAG_RETRANSMIT
     """Recovered, not from the live stream."""
     IMMEDIATE = lib.LBM_MSG_FLAG_IMMEDIATE
+    """Sent as an immediate message, without a source."""
     HF_DUPLICATE = lib.LBM_MSG_FLAG_HF_DUPLICATE
+    """A message that another hot-failover source has brought already."""
     TOPICLESS = lib.LBM_MSG_FLAG_TOPICLESS
+    """An immediate message without a topic."""
     HF_OPTIONAL = lib.LBM_MSG_FLAG_HF_OPTIONAL
+    """A hot-failover message that may be missing on other sources."""
     HF_32 = lib.LBM_MSG_FLAG_HF_32
+    """With a hot-failover sequence number of 32 bits."""
     HF_64 = lib.LBM_MSG_FLAG_HF_64
+    """With a hot-failover sequence number of 64 bits."""
     OTR = lib.LBM_MSG_FLAG_OTR
     """Recovered off the transport."""
 
@@ -64,26 +82,42 @@ class SourceEventType(IntEnum):
     WAKEUP = lib.LBM_SRC_EVENT_WAKEUP
     """A send refused with WouldBlock may be tried again."""
     SEQUENCE_NUMBER_INFO = lib.LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO
+    """Sequence numbers of the message just sent."""
     UME_REGISTRATION_ERROR = lib.LBM_SRC_EVENT_UME_REGISTRATION_ERROR
+    """Registration with a store has failed; `text` says why."""
     UME_STORE_UNRESPONSIVE = lib.LBM_SRC_EVENT_UME_STORE_UNRESPONSIVE
+    """A store does not answer; `text` says which."""
     UME_REGISTRATION_SUCCESS = lib.LBM_SRC_EVENT_UME_REGISTRATION_SUCCESS_EX
+    """Registered with one store."""
     UME_REGISTRATION_COMPLETE = lib.LBM_SRC_EVENT_UME_REGISTRATION_COMPLETE_EX
+    """Registered with as many stores as are needed."""
     UME_MESSAGE_STABLE = lib.LBM_SRC_EVENT_UME_MESSAGE_STABLE_EX
+    """A store has stored a message."""
     UME_DELIVERY_CONFIRMATION = lib.LBM_SRC_EVENT_UME_DELIVERY_CONFIRMATION_EX
+    """A receiver has consumed a message."""
     UME_MESSAGE_RECLAIMED = lib.LBM_SRC_EVENT_UME_MESSAGE_RECLAIMED_EX
+    """A message has left the retention buffer."""
     FLIGHT_SIZE_NOTIFICATION = lib.LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION
+    """The number of messages in flight has crossed its limit."""
     TIMESTAMP = lib.LBM_SRC_EVENT_TIMESTAMP
+    """When a message was sent, by the network card."""
 
 
 class Transport(IntEnum):
     """Kinds of transport session, as statistics name them (LBM_TRANSPORT_STAT_*)."""
 
     TCP = lib.LBM_TRANSPORT_STAT_TCP
+    """A TCP connection for each receiving context."""
     LBTRM = lib.LBM_TRANSPORT_STAT_LBTRM
+    """Reliable multicast."""
     LBTRU = lib.LBM_TRANSPORT_STAT_LBTRU
+    """Reliable unicast over UDP."""
     LBTIPC = lib.LBM_TRANSPORT_STAT_LBTIPC
+    """Shared memory, LBT-IPC."""
     LBTSMX = lib.LBM_TRANSPORT_STAT_LBTSMX
+    """Shared memory, LBT-SMX."""
     BROKER = lib.LBM_TRANSPORT_STAT_BROKER
+    """Through a broker."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +131,9 @@ class SourceEvent:
     text: str
     """The address of the receiving context for CONNECT and DISCONNECT, the reason for errors, else empty."""
     first_sequence_number: int = 0
+    """Number of the message, or of its first fragment, for SEQUENCE_NUMBER_INFO, else 0."""
     last_sequence_number: int = 0
-    """Numbers of the message for SEQUENCE_NUMBER_INFO, else 0."""
+    """Number of the last fragment of the message for SEQUENCE_NUMBER_INFO, else 0."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +143,7 @@ class ReceiverEvent:
     type: MessageType | int
     """A plain int when the library reports a kind that this version of the package does not name."""
     topic: str
+    """The topic, of a wildcard receiver too."""
     source: str
     """Source string of the session; empty for NO_SOURCE."""
     sequence_number: int

@@ -18,6 +18,8 @@ from um_cffi._base import after_fork, at_exit
 from um_cffi._native import ffi, lib
 from um_cffi.errors import check, text
 
+__all__ = ["LEVELS", "disable", "enable", "flush", "logger"]
+
 logger = logging.getLogger("um_cffi.library")
 """Gets the library's lines. Configure it like any logger; `um_cffi` itself logs exceptions of callbacks."""
 

@@ -83,7 +83,7 @@ class _Receiving(Closing):
             self._collector = holder[0]
             self._rcv = self._create_receiver(ctx, lib.um_py_collector_proc(), self._collector)
             if self._queue is not None:
-                self._queue.add_feed(self._descriptor(), self)
+                self._queue._add_feed(self._descriptor(), self)
             ctx._adopt(self)
 
     def _descriptor(self) -> int:
@@ -183,13 +183,18 @@ class _Receiving(Closing):
         """A callback raised what ends the dispatch: the next one goes on behind it."""
         self._rest = (batch, at)
         if self._queue is not None:
-            self._queue.interrupted(self)
+            self._queue._interrupted(self)
 
     def _waiting(self) -> tuple[int, float]:
         """Messages that wait for dispatch, and by how many seconds the last dispatched one was late."""
         waiting = self.queue_stats().queued_messages
         behind = (time.time_ns() - self._newest_ns) / 1e9 if waiting and self._newest_ns else 0.0
         return waiting, behind
+
+    @property
+    def context(self) -> Context:
+        """The context the receiver was made in."""
+        return self._ctx
 
     def _check_pull(self, call: str) -> None:
         if self._on_message is not None:
@@ -225,7 +230,10 @@ class _Receiving(Closing):
                 return None
 
     def batches(self, max_messages: int | None = None, timeout: float | None = None) -> Iterator[Batch]:
-        """Batches as they come, until the receiver is closed, or nothing has come for `timeout` seconds if given."""
+        """Batches as they come, of up to `max_messages` records each if given.
+
+        Ends when the receiver is closed, or nothing has come for `timeout` seconds if given. Errors as of recv_batch().
+        """
         while not self._closed:
             batch = self.recv_batch(max_messages, timeout)
             if batch is not None:
@@ -240,9 +248,11 @@ class _Receiving(Closing):
     # -- asyncio --
 
     async def arecv_batch(self, max_messages: int | None = None, timeout: float | None = None) -> Batch | None:
-        """As recv_batch(), for asyncio: waits without blocking the event loop and without another thread.
+        """Take up to `max_messages` records as recv_batch() does, for asyncio: waits without blocking the event loop.
 
-        Cancelled while waiting: nothing is lost, the messages stay for the next call.
+        None after `timeout` seconds (None: wait without bound). No other thread is involved. InvalidOperation when the
+        receiver has a callback or another task is waiting. Cancelled while waiting: nothing is lost, the messages stay
+        for the next call.
         """
         self._check_pull("arecv_batch()")
         if max_messages is not None and max_messages < 1:
@@ -342,8 +352,8 @@ class _Receiving(Closing):
         queue = self._queue
         if queue is None:
             return
-        queue.remove_feed(self._fd)
-        queue.await_idle(patience)
+        queue._remove_feed(self._fd)
+        queue._await_idle(patience)
 
     def _wake_waiters(self) -> None:
         for waiter in list(self._waiters):
@@ -353,12 +363,16 @@ class _Receiving(Closing):
 
 
 class Receiver(_Receiving):
-    """A subscriber of one topic in a context.
+    """A subscriber of one topic in the context `ctx`.
 
     With `on_message(message)` every message is given to it, on the context's callback thread or where `queue` is
     dispatched. Without it, take messages with recv_batch(), batches(), `async for`, or arecv_batch(). `on_event(event)`
     gets everything that is not a message: beginning and end of sessions, losses (ReceiverEvent). Options of the scope
-    receiver may be given as keywords, or as a mapping in `options`. `queue_bytes` bounds what waits for Python.
+    receiver may be given as keywords, or as a mapping in `options`. `queue_bytes` bounds what waits for Python, in
+    bytes.
+
+    All methods may be called from any thread, callbacks included. InvalidArgument names an unknown option or a wrong
+    value, and what is allowed; it is also what every method raises once the receiver is closed.
     """
 
     def __init__(
@@ -393,14 +407,17 @@ class Receiver(_Receiving):
         return self._topic
 
     def ready(self) -> int:
-        """Number of sources whose sessions have begun and are alive: what they send from now on arrives here."""
+        """Number of sources whose sessions have begun and are alive: what they send from now on arrives here.
+
+        InvalidArgument when the receiver is closed.
+        """
         with self._using():
             return check(lib.um_rcv_ready(self._rcv))
 
     def wait_ready(self, sources: int = 1, timeout: float | None = 10.0) -> None:
-        """Wait until the sessions of so many sources have begun. None waits without bound.
+        """Wait until the sessions of so many `sources` have begun.
 
-        TimedOut after `timeout` seconds. Signals are handled while waiting.
+        TimedOut after `timeout` seconds; None waits without bound. Signals are handled while waiting.
         """
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while True:
@@ -414,7 +431,10 @@ class Receiver(_Receiving):
                 raise self._too_few(sources, timeout)
 
     async def await_ready(self, sources: int = 1, timeout: float | None = 10.0) -> None:
-        """As wait_ready(), for asyncio."""
+        """Wait until the sessions of so many `sources` have begun, as wait_ready(), for asyncio.
+
+        TimedOut after `timeout` seconds; None waits without bound.
+        """
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while self.ready() < sources:
             if end is not None and time.monotonic() >= end:
@@ -425,12 +445,15 @@ class Receiver(_Receiving):
         return TimedOut(f"{self._name}: sessions of {self.ready()} of {sources} sources have begun after {timeout} s")
 
     def getopt(self, name: str) -> str:
-        """The value in force of a receiver option, as text. InvalidArgument for an unknown one."""
+        """The value in force of the receiver option `name`, as text. InvalidArgument for an unknown one."""
         with self._using():
             return read_option(lib.lbm_rcv_str_getopt, self._rcv, name)
 
     def setopt(self, name: str, value: object) -> None:
-        """Set an option that may change while the receiver exists. InvalidArgument for others."""
+        """Set the option `name`, one that may change while the receiver exists, to `value`.
+
+        InvalidArgument for others.
+        """
         _, written = check_option(("receiver",), name, value)
         with self._using():
             check(lib.lbm_rcv_str_setopt(self._rcv, name.encode(), written.encode()))
@@ -455,10 +478,11 @@ class Receiver(_Receiving):
 
 
 class WildcardReceiver(_Receiving):
-    """A subscriber of all topics whose names match a pattern (PCRE unless `pattern_type` says otherwise).
+    """A subscriber of all topics in the context `ctx` whose names match `pattern` (PCRE, see the option pattern_type).
 
-    Callbacks and ways to take messages are those of Receiver. Options of the scopes receiver and wildcard_receiver may
-    be given; a name that both have means the receiver's.
+    `on_message`, `on_event`, `queue` and the ways to take messages are those of Receiver, and so are threads and
+    errors. `queue_bytes` bounds what waits for Python, in bytes, of all topics together. Options of the scopes receiver
+    and wildcard_receiver may be given as keywords or in `options`; a name that both have means the receiver's.
     """
 
     def __init__(
@@ -506,7 +530,7 @@ class WildcardReceiver(_Receiving):
         return self._pattern
 
     def getopt(self, name: str) -> str:
-        """The value in force of a wildcard_receiver option, as text. InvalidArgument for an unknown one."""
+        """The value in force of the wildcard_receiver option `name`, as text. InvalidArgument for an unknown one."""
         with self._using():
             return read_option(lib.lbm_wildcard_rcv_str_getopt, self._rcv, name)
 

@@ -39,13 +39,15 @@ _try_send = lib.um_py_try_send
 
 
 class Source(Closing):
-    """A publisher of one topic in a context.
+    """A publisher of one topic in the context `ctx`.
 
     `on_event(event)` is told who connects and disconnects (SourceEvent), on the context's callback thread or where
     `queue` is dispatched. Options of the scope source may be given as keywords, or as a mapping in `options`. All
     methods may be called from any thread, callbacks included; messages of one thread keep their order.
 
-    A source without receivers drops what is sent: wait_receivers() tells when the first one is there.
+    A source without receivers drops what is sent: wait_receivers() tells when the first one is there. InvalidArgument
+    names an unknown option or a wrong value, and what is allowed; it is also what every method raises once the source
+    is closed.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class Source(Closing):
         except BaseException:
             self._closed = True  # nothing to delete
             if self._queue is not None:
-                self._queue.remove_source(self)
+                self._queue._remove_source(self)
             raise
 
     def _create(
@@ -82,7 +84,7 @@ class Source(Closing):
     ) -> None:
         events = ffi.NULL
         if self._queue is not None and on_event is not None:
-            events = self._queue.add_source(self, topic, on_event)
+            events = self._queue._add_source(self, topic, on_event)
         state = lib.um_py_source_create(self._number, events)
         if state == ffi.NULL:
             raise OutOfMemory(f"no memory for the {self._name}")
@@ -98,6 +100,11 @@ class Source(Closing):
             ctx._adopt(self)
 
     @property
+    def context(self) -> Context:
+        """The context the source was made in."""
+        return self._ctx
+
+    @property
     def topic(self) -> str:
         """The topic."""
         return self._topic
@@ -105,11 +112,12 @@ class Source(Closing):
     # -- sending --
 
     def send(self, data: Payload, flush: bool = False) -> None:
-        """Send one message: anything with a buffer (bytes, array, memoryview, ...), or a list of such, as one message.
+        """Send one message, `data`: anything with a buffer (bytes, array, memoryview), or a list of such as one
+        message.
 
         Nothing is copied before the library has it. Waits while the session has no room; signals are handled
         meanwhile, so that Ctrl-C ends it (the message is not sent then). `flush` sends out now what implicit batching
-        holds back. InvalidArgument when the source is closed, also while waiting.
+        holds back. InvalidArgument when `data` has no buffer, or the source is closed, also while waiting.
         """
         if self._attempt(data, flush):
             return
@@ -123,12 +131,19 @@ class Source(Closing):
                 raise_last()
 
     def send_nowait(self, data: Payload, flush: bool = False) -> None:
-        """As send(), but WouldBlock instead of waiting: nothing is sent then. The event WAKEUP tells when to retry."""
+        """Send `data` as send() does, but WouldBlock instead of waiting: nothing is sent then.
+
+        The event WAKEUP tells when to try again. `flush` sends out now what implicit batching holds back.
+        """
         if not self._attempt(data, flush):
             raise_last()
 
     async def asend(self, data: Payload, flush: bool = False) -> None:
-        """As send(), for asyncio: waits without blocking the event loop. Cancelled while waiting: nothing is sent."""
+        """Send `data` as send() does, for asyncio: waits without blocking the event loop.
+
+        Cancelled while waiting: nothing is sent. `flush` sends out now what implicit batching holds back. Any event
+        loop, several tasks at a time; their messages are not in any order.
+        """
         while True:
             room = self._room_descriptor()  # before the attempt, so that no WAKEUP after it is missed
             if self._attempt(data, flush):
@@ -258,7 +273,7 @@ class Source(Closing):
         return count
 
     def flush(self) -> None:
-        """Send out now what implicit batching holds back."""
+        """Send out now what implicit batching holds back. InvalidArgument when the source is closed."""
         with self._using():
             check(lib.lbm_src_flush(self._src))
 
@@ -300,10 +315,11 @@ class Source(Closing):
             return check(lib.um_src_receivers(self._src))
 
     def wait_receivers(self, count: int = 1, timeout: float | None = 10.0) -> None:
-        """Wait until so many receiving contexts are connected: they get every later message. None waits without bound.
+        """Wait until `count` receiving contexts are connected: they get every later message.
 
-        TimedOut after `timeout` seconds. Defined for TCP and LBT-RU, NotSupported on other transports. Signals are
-        handled while waiting. InvalidOperation is not raised in callbacks: they do not run on the library's thread.
+        TimedOut after `timeout` seconds; None waits without bound. Defined for TCP and LBT-RU, NotSupported on other
+        transports. Signals are handled while waiting. InvalidOperation is not raised in callbacks: they do not run on
+        the library's thread.
         """
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while True:
@@ -318,7 +334,10 @@ class Source(Closing):
                 raise self._too_few(count, timeout)
 
     async def await_receivers(self, count: int = 1, timeout: float | None = 10.0) -> None:
-        """As wait_receivers(), for asyncio."""
+        """Wait until `count` receiving contexts are connected, as wait_receivers(), for asyncio.
+
+        TimedOut after `timeout` seconds; None waits without bound. NotSupported except on TCP and LBT-RU.
+        """
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while self.receivers() < count:
             if end is not None and time.monotonic() >= end:
@@ -331,18 +350,24 @@ class Source(Closing):
     # -- options and statistics --
 
     def getopt(self, name: str) -> str:
-        """The value in force of a source option, as text. InvalidArgument for an unknown one."""
+        """The value in force of the source option `name`, as text. InvalidArgument for an unknown one."""
         with self._using():
             return read_option(lib.lbm_src_str_getopt, self._src, name)
 
     def setopt(self, name: str, value: object) -> None:
-        """Set an option that may change while the source exists. InvalidArgument for others."""
+        """Set the option `name`, one that may change while the source exists, to `value`.
+
+        InvalidArgument for others.
+        """
         _, written = check_option(("source",), name, value)
         with self._using():
             check(lib.lbm_src_str_setopt(self._src, name.encode(), written.encode()))
 
     def stats(self) -> SourceStats:
-        """Statistics of the transport session that carries the topic; the class depends on the transport."""
+        """Statistics of the transport session that carries the topic; the class depends on the transport.
+
+        NotSupported where the transport has none.
+        """
         stats = ffi.new("lbm_src_transport_stats_t *")
         with self._using():
             check(lib.lbm_src_retrieve_transport_stats(self._src, stats))
@@ -358,7 +383,7 @@ class Source(Closing):
             check(lib.um_py_source_close(self._state))
         finally:
             if self._queue is not None:
-                self._queue.remove_source(self)
+                self._queue._remove_source(self)
             self._ctx._release(self)
 
 

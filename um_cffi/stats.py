@@ -1,7 +1,8 @@
 """Statistics as dataclasses: one snapshot each, taken by the `stats()` and `counts()` methods of the objects.
 
-Counters run from the creation of the object or session. All fields are numbers; the comment behind a field gives its
-unit where it is not a plain count. The fields mirror the structures of lbm.h and um.h.
+Counters run from the creation of the object or session. All fields are numbers; each says its unit where it is not a
+plain count. The fields mirror the structures of lbm.h and um.h. Snapshots are taken and read on any thread; the
+counters of one snapshot are read one after the other, while the library goes on counting.
 """
 
 from __future__ import annotations
@@ -14,309 +15,333 @@ from um_cffi._native import ffi, lib
 from um_cffi.errors import check, text
 from um_cffi.events import Transport
 
+__all__ = [
+    "BrokerReceiverStats",
+    "BrokerSourceStats",
+    "ContextCounts",
+    "ContextStats",
+    "LbtipcReceiverStats",
+    "LbtipcSourceStats",
+    "LbtrmReceiverStats",
+    "LbtrmSourceStats",
+    "LbtruReceiverStats",
+    "LbtruSourceStats",
+    "LbtsmxReceiverStats",
+    "LbtsmxSourceStats",
+    "ObjectCounts",
+    "QueueStats",
+    "ReceiverCounts",
+    "ReceiverStats",
+    "SourceCounts",
+    "SourceStats",
+    "TcpReceiverStats",
+    "TcpSourceStats",
+    "object_counts",
+]
+
 
 @dataclass(frozen=True)
 class TcpSourceStats:
     """A TCP session as its source sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    num_clients: int  # now
-    bytes_buffered: int  # now, bytes waiting for clients
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    num_clients: int  #: now
+    bytes_buffered: int  #: now, bytes waiting for clients
 
 
 @dataclass(frozen=True)
 class LbtrmSourceStats:
     """A LBT-RM session as its source sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_sent: int  # datagrams
-    bytes_sent: int  # bytes with headers
-    txw_msgs: int  # now, datagrams in the window
-    txw_bytes: int  # now, bytes in the window
-    nak_pckts_rcved: int  # packets
-    naks_rcved: int  # sequence numbers
-    naks_ignored: int  # refused: repaired a moment ago
-    naks_shed: int  # refused: rate limit
-    naks_rx_delay_ignored: int  # refused: too early
-    rxs_sent: int  # datagrams sent again
-    rctlr_data_msgs: int  # now, datagrams held by the rate limit
-    rctlr_rx_msgs: int  # now, repairs held by the rate limit
-    rx_bytes_sent: int  # bytes sent again
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_sent: int  #: datagrams
+    bytes_sent: int  #: bytes with headers
+    txw_msgs: int  #: now, datagrams in the window
+    txw_bytes: int  #: now, bytes in the window
+    nak_pckts_rcved: int  #: packets
+    naks_rcved: int  #: sequence numbers
+    naks_ignored: int  #: refused: repaired a moment ago
+    naks_shed: int  #: refused: rate limit
+    naks_rx_delay_ignored: int  #: refused: too early
+    rxs_sent: int  #: datagrams sent again
+    rctlr_data_msgs: int  #: now, datagrams held by the rate limit
+    rctlr_rx_msgs: int  #: now, repairs held by the rate limit
+    rx_bytes_sent: int  #: bytes sent again
 
 
 @dataclass(frozen=True)
 class LbtruSourceStats:
     """A LBT-RU session as its source sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_sent: int  # datagrams
-    bytes_sent: int  # bytes with headers
-    nak_pckts_rcved: int  # packets
-    naks_rcved: int  # sequence numbers
-    naks_ignored: int  # refused: repaired a moment ago
-    naks_shed: int  # refused: rate limit
-    naks_rx_delay_ignored: int  # refused: too early
-    rxs_sent: int  # datagrams sent again
-    num_clients: int  # now
-    rx_bytes_sent: int  # bytes sent again
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_sent: int  #: datagrams
+    bytes_sent: int  #: bytes with headers
+    nak_pckts_rcved: int  #: packets
+    naks_rcved: int  #: sequence numbers
+    naks_ignored: int  #: refused: repaired a moment ago
+    naks_shed: int  #: refused: rate limit
+    naks_rx_delay_ignored: int  #: refused: too early
+    rxs_sent: int  #: datagrams sent again
+    num_clients: int  #: now
+    rx_bytes_sent: int  #: bytes sent again
 
 
 @dataclass(frozen=True)
 class LbtipcSourceStats:
     """A LBT-IPC session as its source sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    num_clients: int  # now
-    msgs_sent: int  # datagrams
-    bytes_sent: int  # bytes with headers
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    num_clients: int  #: now
+    msgs_sent: int  #: datagrams
+    bytes_sent: int  #: bytes with headers
 
 
 @dataclass(frozen=True)
 class LbtsmxSourceStats:
     """A LBT-SMX session as its source sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    num_clients: int  # now
-    msgs_sent: int  # datagrams
-    bytes_sent: int  # bytes with headers
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    num_clients: int  #: now
+    msgs_sent: int  #: datagrams
+    bytes_sent: int  #: bytes with headers
 
 
 @dataclass(frozen=True)
 class BrokerSourceStats:
     """A broker session as its source sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_sent: int  # datagrams
-    bytes_sent: int  # bytes with headers
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_sent: int  #: datagrams
+    bytes_sent: int  #: bytes with headers
 
 
 @dataclass(frozen=True)
 class TcpReceiverStats:
     """A TCP session as a receiving context sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    bytes_rcved: int  # bytes with headers
-    lbm_msgs_rcved: int  # messages and fragments
-    lbm_msgs_no_topic_rcved: int  # of those, for topics without receiver
-    lbm_reqs_rcved: int  # of those, requests
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    bytes_rcved: int  #: bytes with headers
+    lbm_msgs_rcved: int  #: messages and fragments
+    lbm_msgs_no_topic_rcved: int  #: of those, for topics without receiver
+    lbm_reqs_rcved: int  #: of those, requests
 
 
 @dataclass(frozen=True)
 class LbtrmReceiverStats:
     """A LBT-RM session as a receiving context sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_rcved: int  # datagrams
-    bytes_rcved: int  # bytes with headers
-    nak_pckts_sent: int  # packets
-    naks_sent: int  # sequence numbers
-    lost: int  # datagrams found missing
-    ncfs_ignored: int  # source refused: repaired a moment ago
-    ncfs_shed: int  # source refused: rate limit
-    ncfs_rx_delay: int  # source refused: too early
-    ncfs_unknown: int  # source refused: unknown reason
-    nak_stm_min: int  # ms from loss to repair
-    nak_stm_mean: int  # ms
-    nak_stm_max: int  # ms
-    nak_tx_min: int  # NAKs per repaired datagram
-    nak_tx_mean: int  # NAKs
-    nak_tx_max: int  # NAKs
-    duplicate_data: int  # datagrams seen twice
-    unrecovered_txw: int  # lost for good: left the window
-    unrecovered_tmo: int  # lost for good: time over
-    lbm_msgs_rcved: int  # messages and fragments
-    lbm_msgs_no_topic_rcved: int  # of those, for topics without receiver
-    lbm_reqs_rcved: int  # of those, requests
-    dgrams_dropped_size: int  # wrong length
-    dgrams_dropped_type: int  # wrong packet type
-    dgrams_dropped_version: int  # wrong version
-    dgrams_dropped_hdr: int  # wrong header
-    dgrams_dropped_other: int  # otherwise wrong
-    out_of_order: int  # datagrams
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_rcved: int  #: datagrams
+    bytes_rcved: int  #: bytes with headers
+    nak_pckts_sent: int  #: packets
+    naks_sent: int  #: sequence numbers
+    lost: int  #: datagrams found missing
+    ncfs_ignored: int  #: source refused: repaired a moment ago
+    ncfs_shed: int  #: source refused: rate limit
+    ncfs_rx_delay: int  #: source refused: too early
+    ncfs_unknown: int  #: source refused: unknown reason
+    nak_stm_min: int  #: milliseconds from loss to repair
+    nak_stm_mean: int  #: milliseconds
+    nak_stm_max: int  #: milliseconds
+    nak_tx_min: int  #: NAKs per repaired datagram
+    nak_tx_mean: int  #: NAKs per repaired datagram
+    nak_tx_max: int  #: NAKs per repaired datagram
+    duplicate_data: int  #: datagrams seen twice
+    unrecovered_txw: int  #: lost for good: left the window
+    unrecovered_tmo: int  #: lost for good: time over
+    lbm_msgs_rcved: int  #: messages and fragments
+    lbm_msgs_no_topic_rcved: int  #: of those, for topics without receiver
+    lbm_reqs_rcved: int  #: of those, requests
+    dgrams_dropped_size: int  #: wrong length
+    dgrams_dropped_type: int  #: wrong packet type
+    dgrams_dropped_version: int  #: wrong version
+    dgrams_dropped_hdr: int  #: wrong header
+    dgrams_dropped_other: int  #: otherwise wrong
+    out_of_order: int  #: datagrams
 
 
 @dataclass(frozen=True)
 class LbtruReceiverStats:
     """A LBT-RU session as a receiving context sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_rcved: int  # datagrams
-    bytes_rcved: int  # bytes with headers
-    nak_pckts_sent: int  # packets
-    naks_sent: int  # sequence numbers
-    lost: int  # datagrams found missing
-    ncfs_ignored: int  # source refused: repaired a moment ago
-    ncfs_shed: int  # source refused: rate limit
-    ncfs_rx_delay: int  # source refused: too early
-    ncfs_unknown: int  # source refused: unknown reason
-    nak_stm_min: int  # ms from loss to repair
-    nak_stm_mean: int  # ms
-    nak_stm_max: int  # ms
-    nak_tx_min: int  # NAKs per repaired datagram
-    nak_tx_mean: int  # NAKs
-    nak_tx_max: int  # NAKs
-    duplicate_data: int  # datagrams seen twice
-    unrecovered_txw: int  # lost for good: left the window
-    unrecovered_tmo: int  # lost for good: time over
-    lbm_msgs_rcved: int  # messages and fragments
-    lbm_msgs_no_topic_rcved: int  # of those, for topics without receiver
-    lbm_reqs_rcved: int  # of those, requests
-    dgrams_dropped_size: int  # wrong length
-    dgrams_dropped_type: int  # wrong packet type
-    dgrams_dropped_version: int  # wrong version
-    dgrams_dropped_hdr: int  # wrong header
-    dgrams_dropped_sid: int  # wrong session id
-    dgrams_dropped_other: int  # otherwise wrong
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_rcved: int  #: datagrams
+    bytes_rcved: int  #: bytes with headers
+    nak_pckts_sent: int  #: packets
+    naks_sent: int  #: sequence numbers
+    lost: int  #: datagrams found missing
+    ncfs_ignored: int  #: source refused: repaired a moment ago
+    ncfs_shed: int  #: source refused: rate limit
+    ncfs_rx_delay: int  #: source refused: too early
+    ncfs_unknown: int  #: source refused: unknown reason
+    nak_stm_min: int  #: milliseconds from loss to repair
+    nak_stm_mean: int  #: milliseconds
+    nak_stm_max: int  #: milliseconds
+    nak_tx_min: int  #: NAKs per repaired datagram
+    nak_tx_mean: int  #: NAKs per repaired datagram
+    nak_tx_max: int  #: NAKs per repaired datagram
+    duplicate_data: int  #: datagrams seen twice
+    unrecovered_txw: int  #: lost for good: left the window
+    unrecovered_tmo: int  #: lost for good: time over
+    lbm_msgs_rcved: int  #: messages and fragments
+    lbm_msgs_no_topic_rcved: int  #: of those, for topics without receiver
+    lbm_reqs_rcved: int  #: of those, requests
+    dgrams_dropped_size: int  #: wrong length
+    dgrams_dropped_type: int  #: wrong packet type
+    dgrams_dropped_version: int  #: wrong version
+    dgrams_dropped_hdr: int  #: wrong header
+    dgrams_dropped_sid: int  #: wrong session id
+    dgrams_dropped_other: int  #: otherwise wrong
 
 
 @dataclass(frozen=True)
 class LbtipcReceiverStats:
     """A LBT-IPC session as a receiving context sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_rcved: int  # datagrams
-    bytes_rcved: int  # bytes with headers
-    lbm_msgs_rcved: int  # messages and fragments
-    lbm_msgs_no_topic_rcved: int  # of those, for topics without receiver
-    lbm_reqs_rcved: int  # of those, requests
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_rcved: int  #: datagrams
+    bytes_rcved: int  #: bytes with headers
+    lbm_msgs_rcved: int  #: messages and fragments
+    lbm_msgs_no_topic_rcved: int  #: of those, for topics without receiver
+    lbm_reqs_rcved: int  #: of those, requests
 
 
 @dataclass(frozen=True)
 class LbtsmxReceiverStats:
     """A LBT-SMX session as a receiving context sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_rcved: int  # datagrams
-    bytes_rcved: int  # bytes with headers
-    lbm_msgs_rcved: int  # messages and fragments
-    lbm_msgs_no_topic_rcved: int  # of those, for topics without receiver
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_rcved: int  #: datagrams
+    bytes_rcved: int  #: bytes with headers
+    lbm_msgs_rcved: int  #: messages and fragments
+    lbm_msgs_no_topic_rcved: int  #: of those, for topics without receiver
 
 
 @dataclass(frozen=True)
 class BrokerReceiverStats:
     """A broker session as a receiving context sees it."""
 
-    transport: Transport
-    source: str  # source string of the session, without topic index
-    msgs_rcved: int  # datagrams
-    bytes_rcved: int  # bytes with headers
+    transport: Transport  #: TCP, LBTRM, ...: which of these classes it is
+    source: str  #: source string of the session, without topic index
+    msgs_rcved: int  #: datagrams
+    bytes_rcved: int  #: bytes with headers
 
 
 @dataclass(frozen=True)
 class ContextStats:
     """Topic resolution, sends that waited, and loss of one context (lbm_context_stats_t)."""
 
-    tr_dgrams_sent: int  # datagrams
-    tr_bytes_sent: int  # bytes
-    tr_dgrams_rcved: int  # datagrams
-    tr_bytes_rcved: int  # bytes
-    tr_dgrams_dropped_ver: int  # unknown version
-    tr_dgrams_dropped_type: int  # unknown type
-    tr_dgrams_dropped_malformed: int  # malformed
-    tr_dgrams_send_failed: int  # datagrams
-    tr_src_topics: int  # now
-    tr_rcv_topics: int  # now
-    tr_rcv_unresolved_topics: int  # now, without a source
-    lbtrm_unknown_msgs_rcved: int  # datagrams of sessions not joined
-    lbtru_unknown_msgs_rcved: int  # datagrams of sessions not joined
-    send_blocked: int  # sends that waited
-    send_would_block: int  # sends refused with LBM_EWOULDBLOCK
-    resp_blocked: int  # responses that waited
-    resp_would_block: int  # responses refused
-    uim_dup_msgs_rcved: int  # immediate messages seen twice
-    uim_msgs_no_stream_rcved: int  # immediate messages without stream
-    fragments_lost: int  # found missing
-    fragments_unrecoverably_lost: int  # given up
-    rcv_cb_svc_time_min: int  # microseconds in a receiver callback
-    rcv_cb_svc_time_max: int  # microseconds
-    rcv_cb_svc_time_mean: int  # microseconds
+    tr_dgrams_sent: int  #: datagrams
+    tr_bytes_sent: int  #: bytes
+    tr_dgrams_rcved: int  #: datagrams
+    tr_bytes_rcved: int  #: bytes
+    tr_dgrams_dropped_ver: int  #: unknown version
+    tr_dgrams_dropped_type: int  #: unknown type
+    tr_dgrams_dropped_malformed: int  #: malformed
+    tr_dgrams_send_failed: int  #: datagrams
+    tr_src_topics: int  #: now
+    tr_rcv_topics: int  #: now
+    tr_rcv_unresolved_topics: int  #: now, without a source
+    lbtrm_unknown_msgs_rcved: int  #: datagrams of sessions not joined
+    lbtru_unknown_msgs_rcved: int  #: datagrams of sessions not joined
+    send_blocked: int  #: sends that waited
+    send_would_block: int  #: sends refused with LBM_EWOULDBLOCK
+    resp_blocked: int  #: responses that waited
+    resp_would_block: int  #: responses refused
+    uim_dup_msgs_rcved: int  #: immediate messages seen twice
+    uim_msgs_no_stream_rcved: int  #: immediate messages without stream
+    fragments_lost: int  #: found missing
+    fragments_unrecoverably_lost: int  #: given up
+    rcv_cb_svc_time_min: int  #: microseconds in a receiver callback
+    rcv_cb_svc_time_max: int  #: microseconds
+    rcv_cb_svc_time_mean: int  #: microseconds
 
 
 @dataclass(frozen=True)
 class SourceCounts:
     """What became of the messages of a source (um_src_stats_t)."""
 
-    messages_sent: int  # messages accepted by the sending calls
-    bytes_sent: int  # payload of these
-    receivers: int  # contexts connected to the session now
-    session_dropped: int  # datagrams dropped for slow receivers (source_paced, bounded_latency)
-    session_dropped_bytes: int  # bytes of these
-    session_unsent_bytes: int  # queued for a receiver when its connection ended
-    session_ignored_messages: int  # sent by receivers, of no use to a source
-    session_filtered_bytes: int  # not wanted by a receiver (source-side filtering); no loss
-    session_unheard_bytes: int  # sent while no receiver was connected; no loss
+    messages_sent: int  #: messages accepted by the sending calls
+    bytes_sent: int  #: payload of these
+    receivers: int  #: contexts connected to the session now
+    session_dropped: int  #: datagrams dropped for slow receivers (source_paced, bounded_latency)
+    session_dropped_bytes: int  #: bytes of these
+    session_unsent_bytes: int  #: bytes queued for a receiver when its connection ended
+    session_ignored_messages: int  #: sent by receivers, of no use to a source
+    session_filtered_bytes: int  #: bytes not wanted by a receiver (source-side filtering); no loss
+    session_unheard_bytes: int  #: bytes sent while no receiver was connected; no loss
 
 
 @dataclass(frozen=True)
 class ReceiverCounts:
     """What became of the messages for a receiver (um_rcv_stats_t)."""
 
-    sources: int  # joined now
-    delivered: int  # messages, or fragments with ordered_delivery 0
-    missing: int  # sequence numbers found missing; some of them may have arrived later
-    lost: int  # sequence numbers given up; each is covered by a loss event once data was delivered
-    discarded: int  # arrivals and messages thrown away: the sum of the following up to not_queued
-    late: int  # arrived after they had been given up
-    duplicates: int  # arrived again
-    malformed: int  # with a fragment header or sequence number that cannot be
-    headless: int  # fragments of a message whose beginning was lost or sent before the receiver joined
-    not_assembled: int  # messages beyond um_reassembly_maximum_size or 64 partial ones; also lost
-    no_room: int  # arrivals for which there was no memory; their numbers count as missing
-    unfinished: int  # waited for something missing when their source went away
-    not_queued: int  # for which there was no memory in the event queue
-    session_malformed: int  # messages with unusable headers on the sessions joined now, whatever their topic
+    sources: int  #: joined now
+    delivered: int  #: messages, or fragments with ordered_delivery 0
+    missing: int  #: sequence numbers found missing; some of them may have arrived later
+    lost: int  #: sequence numbers given up; each is covered by a loss event once data was delivered
+    discarded: int  #: arrivals and messages thrown away: the sum of the following up to not_queued
+    late: int  #: arrived after they had been given up
+    duplicates: int  #: arrived again
+    malformed: int  #: with a fragment header or sequence number that cannot be
+    headless: int  #: fragments of a message whose beginning was lost or sent before the receiver joined
+    not_assembled: int  #: messages beyond um_reassembly_maximum_size or 64 partial ones; also lost
+    no_room: int  #: arrivals for which there was no memory; their numbers count as missing
+    unfinished: int  #: waited for something missing when their source went away
+    not_queued: int  #: for which there was no memory in the event queue
+    session_malformed: int  #: messages with unusable headers on the sessions joined now, whatever their topic
 
 
 @dataclass(frozen=True)
 class ContextCounts:
     """What a context discarded that belongs to no source or receiver (um_context_stats_t)."""
 
-    resolver_unknown_sender: int  # datagrams not from the lbmrd (resolver_unicast_ignore_unknown_source)
-    resolver_refused_patterns: int  # wildcard queries of unknown type or with an unusable pattern
-    resolver_cache_full: int  # sources not remembered because the cache is full; never of own topics
-    unicast_malformed: int  # messages with unusable headers at the request port
-    unicast_foreign: int  # messages for another context at the request port
-    unicast_unsupported: int  # messages at the request port that this version has no use for
-    unicast_unmatched: int  # filter requests for a session, receiver or topic that is not there
-    unicast_corrupt: int  # connections closed because no message header could be found
-    unicast_refused: int  # connections refused for want of room
-    unicast_unsent: int  # outgoing messages given up because their target was not reachable
+    resolver_unknown_sender: int  #: datagrams not from the lbmrd (resolver_unicast_ignore_unknown_source)
+    resolver_refused_patterns: int  #: wildcard queries of unknown type or with an unusable pattern
+    resolver_cache_full: int  #: sources not remembered because the cache is full; never of own topics
+    unicast_malformed: int  #: messages with unusable headers at the request port
+    unicast_foreign: int  #: messages for another context at the request port
+    unicast_unsupported: int  #: messages at the request port that this version has no use for
+    unicast_unmatched: int  #: filter requests for a session, receiver or topic that is not there
+    unicast_corrupt: int  #: connections closed because no message header could be found
+    unicast_refused: int  #: connections refused for want of room
+    unicast_unsent: int  #: outgoing messages given up because their target was not reachable
 
 
 @dataclass(frozen=True)
 class QueueStats:
     """The queue between the library and Python of one receiver (um_collector_stats_t)."""
 
-    messages: int  # payload messages gathered
-    bytes: int  # of payload gathered
-    taken: int  # records handed out
-    dropped: int  # newest messages dropped because the collector was full (transports other than TCP)
-    pauses: int  # times a TCP session was left unread because the collector was full
-    queued_messages: int  # waiting now
-    queued_bytes: int  # waiting now, records included
+    messages: int  #: payload messages gathered
+    bytes: int  #: bytes of payload gathered
+    taken: int  #: records handed out
+    dropped: int  #: newest messages dropped because the collector was full (transports other than TCP)
+    pauses: int  #: times a TCP session was left unread because the collector was full
+    queued_messages: int  #: waiting now
+    queued_bytes: int  #: bytes waiting now, records included
 
 
 @dataclass(frozen=True)
 class ObjectCounts:
     """Objects of the library alive in this process, for leak checks (um_object_counts_t)."""
 
-    contexts: int
-    sources: int
-    receivers: int
-    messages: int
-    batches: int
-    collectors: int
+    contexts: int  #: contexts that have not been closed
+    sources: int  #: sources
+    receivers: int  #: receivers, one for each topic of a wildcard receiver
+    messages: int  #: messages retained by C callbacks
+    batches: int  #: pieces of memory with messages taken from collectors
+    collectors: int  #: queues between the library and Python
 
 
 SourceStats = Union[

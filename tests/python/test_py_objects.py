@@ -289,3 +289,21 @@ def test_failing_creations_leave_nothing_behind() -> None:
                 um_cffi.WildcardReceiver(ctx, "(", lambda message: None)
     assert um_cffi.object_counts() == before
     assert len(os.listdir("/proc/self/fd")) <= descriptors + 1
+
+
+def test_resolution_can_be_asked_for_again() -> None:
+    with loopback() as ctx, loopback() as other, Source(other, "news"):
+        before = ctx.stats().tr_dgrams_sent
+        ctx.request_resolution(interval=0.01, duration=0)
+        until(lambda: ctx.stats().tr_dgrams_sent > before)
+        for wrong in ({"advertisements": False}, {"interval": -1}, {"duration": -1}):
+            with pytest.raises(InvalidArgument):
+                ctx.request_resolution(**wrong)  # type: ignore[arg-type]
+
+
+def test_counters_can_be_reset() -> None:
+    with pair() as (source, receiver):
+        ctx = receiver.context
+        assert ctx is not source.context and ctx.stats().tr_dgrams_rcved > 0
+        ctx.reset_stats()
+        assert ctx.stats().tr_dgrams_rcved <= 2  # one may just have come

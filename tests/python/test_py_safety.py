@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import dataclasses
 import gc
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -18,7 +21,7 @@ import pytest
 from pairs import ROOT, SLOW, SOAK, loopback, numbered, pair, run_python, until
 
 import um_cffi
-from um_cffi import InvalidArgument, Message, Receiver, Source
+from um_cffi import EventQueue, InvalidArgument, Message, Receiver, Source
 
 LIVE = """
 import sys, threading
@@ -266,6 +269,71 @@ def test_closing_from_many_threads_at_once() -> None:
                 assert not thread.is_alive()
             stop.set()
             threads[0].join(30)
+
+
+def test_closing_twice_waits_for_the_first() -> None:
+    """After any close() no callback runs, also when another thread began to close before."""
+    inside, go, after = threading.Event(), threading.Event(), threading.Event()
+
+    def on_message(message: Message) -> None:
+        inside.set()
+        go.wait(30)
+        after.set()
+
+    with pair(on_message) as (source, receiver):
+        source.send(b"x", flush=True)
+        assert inside.wait(30)
+        first = threading.Thread(target=receiver.close)
+        first.start()
+        until(lambda: receiver.closed)
+        second = threading.Thread(target=lambda: (receiver.close(), order.append(after.is_set())))
+        order: list[bool] = []
+        second.start()
+        second.join(0.2)
+        assert second.is_alive()
+        go.set()
+        for thread in (first, second):
+            thread.join(30)
+            assert not thread.is_alive()
+        assert order == [True]
+
+
+def test_async_close_lets_the_event_loop_go_on() -> None:
+    """A callback that waits for the event loop does not keep it from closing."""
+    got: list[bytes] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        started = asyncio.Event()
+
+        async def handle(data: bytes) -> None:
+            started.set()
+            await asyncio.sleep(0.05)
+            got.append(data)
+
+        def on_message(message: Message) -> None:
+            asyncio.run_coroutine_threadsafe(handle(bytes(message.data)), loop).result(30)
+
+        async with loopback() as sending, loopback() as receiving:
+            receiver = Receiver(receiving, "news", on_message)
+            async with Source(sending, "news") as source:
+                await source.await_receivers(1, 30)
+                await source.asend(b"x", flush=True)
+                await asyncio.wait_for(started.wait(), 30)
+                await asyncio.wait_for(receiver.aclose(), 30)
+
+    asyncio.run(main())
+    assert got == [b"x"]
+
+
+def test_pickling_and_copying_are_refused_with_the_reason() -> None:
+    with EventQueue() as queue, pair() as (source, receiver):
+        for each in (source, receiver, source.context, queue):
+            for way in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(TypeError, match="cannot be pickled or copied: it belongs to this process"):
+                    way(each)
+    error = pickle.loads(pickle.dumps(InvalidArgument("what is wrong")))
+    assert isinstance(error, InvalidArgument) and str(error) == "what is wrong" and error.errnum == 1
 
 
 FLAT = """
