@@ -240,7 +240,7 @@ int um_source_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, l
     struct um_src_topic *src_topic = UM_CONTAINER_OF(topic, struct um_src_topic, base);
     if (!um_src_transports_have(src_topic->opts.transport)) {
         return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3251",
-                        "lbm_src_create: topic [%s]: transport %s is not implemented in this version; tcp is",
+                        "lbm_src_create: topic [%s]: transport %s is not implemented in this version",
                         topic->name, um_src_transports_name(src_topic->opts.transport));
     }
     lbm_src_t *src = um_calloc(1, sizeof *src);

@@ -3,7 +3,11 @@
 #include "base/um_mem.h"
 #include "transport/um_src_transport.h"
 
-static const struct um_src_transport_ops *const known[] = {&um_tcp_src_transport, &um_smx_src_transport};
+static const struct um_src_transport_ops *const known[] = {
+    &um_tcp_src_transport,
+    &um_lbtrm_src_transport,
+    &um_smx_src_transport,
+};
 
 #define UM_TRANSPORTS (sizeof known / sizeof known[0])
 

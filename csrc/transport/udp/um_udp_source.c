@@ -1,0 +1,404 @@
+/* What source sessions of LBT-RM and LBT-RU have in common: sockets on the loop, the
+ * engine's timer, sending under the session lock, senders that wait. See
+ * um_udp_source.h. */
+#include "transport/udp/um_udp_source.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/um_clock.h"
+#include "base/um_error.h"
+#include "base/um_mem.h"
+#include "transport/lbtr/um_lbtr_window.h"
+#include "wire/um_source_string.h"
+
+#define READS_PER_PASS 8                      /* system calls, before others have their turn */
+#define WAIT_EMBEDDED_NS (100 * UM_NS_PER_MS) /* the loop wakes waiting senders; this only catches the unforeseen */
+#define WAIT_FULL_NS UM_NS_PER_MS             /* the socket was full, and nobody else looks after it */
+
+/* ---- sending: lock ---- */
+
+static void ask_for_room(struct um_udp_source *source)
+{
+    if (source->out.blocked && !source->write_wanted) {
+        source->write_wanted = true;
+        um_loop_post(source->base.env->loop, &source->base.command);
+    }
+}
+
+void um_udp_source_put(struct um_udp_source *source, const struct sockaddr_in *to, const uint8_t *head, size_t head_len,
+                       const uint8_t *body, size_t body_len)
+{
+    if (body_len > 0 && um_loss_drop(source->loss)) {
+        return;
+    }
+    uint64_t tag = body_len > 0 ? um_lbtr_slot_index(body) : UINT64_MAX;
+    um_udp_out_put(&source->out, to, head, head_len, body, body_len, tag, source->trains && source->base.collecting);
+    ask_for_room(source);
+}
+
+bool um_udp_source_full(void *io)
+{
+    return ((struct um_udp_source *)io)->out.blocked;
+}
+
+struct um_datagram *um_udp_source_acquire(struct um_src_session *base)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    size_t capacity;
+    source->datagram = (struct um_datagram){.data = source->engine->acquire(source, &capacity), .refs = 1};
+    return source->datagram.data != NULL ? &source->datagram : NULL;
+}
+
+void um_udp_source_transmit(struct um_src_session *base, struct um_datagram *datagram)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    if (base->clients == 0 && !base->connectionless) {
+        base->drops.unheard_bytes += datagram->len;
+    }
+    source->engine->pin(source, source->out.oldest);
+    source->engine->commit(source, um_clock_ns(), datagram->len, datagram->user_bytes);
+}
+
+void um_udp_source_push(struct um_src_session *base)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    if (!um_udp_out_empty(&source->out) && !source->out.blocked) {
+        um_udp_out_push(&source->out);
+        ask_for_room(source);
+    }
+}
+
+/* Run the engine's timer function; what it sends goes together. */
+static void run_timer(struct um_udp_source *source)
+{
+    source->timer_due_ns = UM_NEVER;
+    source->base.collecting = true;
+    source->engine->on_timer(source, um_clock_ns());
+    source->base.collecting = false;
+    um_udp_source_push(&source->base);
+}
+
+/* ---- the loop ---- */
+
+static void arm(struct um_udp_source *source, uint64_t due_ns)
+{
+    struct um_loop *loop = source->base.env->loop;
+    uint64_t now = um_clock_ns();
+    if (due_ns != UM_NEVER) {
+        um_timer_arm(um_loop_wheel(loop), &source->timer, um_loop_now(loop) + (due_ns > now ? due_ns - now : 0));
+    }
+}
+
+void um_udp_source_set_timer(void *io, uint64_t due_ns)
+{
+    struct um_udp_source *source = io;
+    source->timer_due_ns = due_ns;
+    if (um_loop_on_thread(source->base.env->loop)) {
+        arm(source, due_ns);
+    } else if (!source->timer_wanted) {
+        source->timer_wanted = true;
+        um_loop_post(source->base.env->loop, &source->base.command);
+    }
+}
+
+void um_udp_source_kick(void *io)
+{
+    struct um_udp_source *source = io;
+    atomic_store_explicit(&source->kicked, true, memory_order_release);
+    um_loop_post(source->base.env->loop, &source->base.command);
+}
+
+void um_udp_source_relieved(void *io)
+{
+    um_src_session_relieve(&((struct um_udp_source *)io)->base);
+}
+
+/* No lock. */
+static void report_failures(struct um_udp_source *source)
+{
+    um_src_session_lock(&source->base);
+    struct um_udp_out_counters counters = source->out.counters;
+    int err = source->out.last_error;
+    bool news = counters.failed + counters.dropped != source->failed_told;
+    source->failed_told = counters.failed + counters.dropped;
+    um_src_session_unlock(&source->base);
+    if (!news) {
+        return;
+    }
+    lbm_src_transport_stats_t stats;
+    um_udp_source_stats(&source->base, &stats);
+    um_log_limited(&source->send_log, um_loop_now(source->base.env->loop), UM_NS_PER_SEC, UM_LOG_WARNING,
+                   "Core-5688-3330",
+                   "%s: datagrams that could not be sent, up to now %llu (last reason: %s) and %llu for want of room; "
+                   "receivers ask for them again",
+                   stats.source, (unsigned long long)counters.failed, err != 0 ? strerror(err) : "none",
+                   (unsigned long long)counters.dropped);
+}
+
+static void after(struct um_udp_source *source)
+{
+    if (source->engine->after != NULL) {
+        source->engine->after(source);
+    }
+    report_failures(source);
+}
+
+static struct um_fd *sending_fd(struct um_udp_source *source)
+{
+    return source->out_fd.fd >= 0 ? &source->out_fd : &source->in_fd;
+}
+
+static void watch_output(struct um_udp_source *source, bool on)
+{
+    struct um_fd *ufd = sending_fd(source);
+    uint32_t interest = ufd == &source->in_fd ? UM_FD_READ : 0;
+    if (um_loop_set_interest(source->base.env->loop, ufd, interest | (on ? UM_FD_WRITE : 0)) != 0) {
+        um_log(UM_LOG_ERR, "Core-9004-1", "UDP source session: cannot be watched for room: %s", um_errmsg());
+    }
+}
+
+static void on_writable(struct um_udp_source *source)
+{
+    um_src_session_lock(&source->base);
+    if (um_udp_out_push(&source->out)) {
+        run_timer(source);
+    }
+    bool again = source->out.blocked;
+    source->write_wanted = again;
+    um_src_session_unlock(&source->base);
+    watch_output(source, again);
+    after(source);
+}
+
+static void on_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_udp_source *source = UM_CONTAINER_OF(timer, struct um_udp_source, timer);
+    um_src_session_lock(&source->base);
+    run_timer(source);
+    um_src_session_unlock(&source->base);
+    after(source);
+}
+
+void um_udp_source_on_command(struct um_src_session *base)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    um_src_session_lock(base);
+    if (atomic_exchange_explicit(&source->kicked, false, memory_order_acquire)) {
+        run_timer(source);
+    }
+    bool timer = source->timer_wanted;
+    uint64_t due = source->timer_due_ns;
+    bool write = source->write_wanted;
+    source->timer_wanted = false;
+    um_src_session_unlock(base);
+    if (timer) {
+        arm(source, due);
+    }
+    if (write) {
+        watch_output(source, true);
+    }
+    after(source);
+}
+
+static void read_packets(struct um_udp_source *source)
+{
+    struct um_udp_reader *reader = source->pool->reader;
+    bool more = true;
+    for (int i = 0; i < READS_PER_PASS && more && um_udp_read(reader, &source->in, &more) > 0; i++) {
+        struct um_udp_datagram datagram;
+        um_src_session_lock(&source->base);
+        source->base.collecting = true;
+        while (um_udp_next(reader, &source->in, &datagram)) {
+            source->engine->on_packet(source, um_clock_ns(), &datagram);
+        }
+        source->base.collecting = false;
+        um_udp_source_push(&source->base);
+        um_src_session_unlock(&source->base);
+        after(source);
+    }
+}
+
+static void on_in_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
+{
+    struct um_udp_source *source = UM_CONTAINER_OF(ufd, struct um_udp_source, in_fd);
+    if (ready & UM_FD_WRITE) {
+        on_writable(source);
+    }
+    if (ready & UM_FD_READ) {
+        read_packets(source);
+    }
+}
+
+static void on_out_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
+{
+    if (ready & UM_FD_WRITE) {
+        on_writable(UM_CONTAINER_OF(ufd, struct um_udp_source, out_fd));
+    }
+}
+
+/* ---- waiting senders ---- */
+
+/* Nobody runs the loop for us: do for every session of the transport what its timer would. */
+static void drive(struct um_udp_sources *pool)
+{
+    struct um_list *it;
+    um_lock_take(&pool->lock);
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        struct um_udp_source *source = UM_CONTAINER_OF(it, struct um_udp_source, node);
+        um_src_session_lock(&source->base);
+        bool kicked = atomic_exchange_explicit(&source->kicked, false, memory_order_acquire);
+        if (source->out.blocked ? um_udp_out_push(&source->out) : kicked || source->timer_due_ns <= um_clock_ns()) {
+            run_timer(source);
+        }
+        um_src_session_unlock(&source->base);
+    }
+    um_lock_give(&pool->lock);
+}
+
+void um_udp_source_wait(struct um_src_session *base)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    if (um_loop_embedded(base->env->loop)) {
+        um_condition_wait_for(&base->changed, &base->lock, WAIT_EMBEDDED_NS);
+        return;
+    }
+    uint64_t now = um_clock_ns();
+    uint64_t wait =
+        source->out.blocked ? WAIT_FULL_NS : um_lbtr_limiter_next_interval(&source->pool->limiter, now) - now;
+    um_condition_wait_for(&base->changed, &base->lock, wait);
+    um_src_session_unlock(base);
+    drive(source->pool);
+    um_src_session_lock(base);
+}
+
+/* Whatever is held back, the loop goes on with it by the timer. */
+void um_udp_source_resume(struct um_src_session *base)
+{
+}
+
+/* The waiting thread sleeps on the session's condition, which has been signalled. */
+void um_udp_source_interrupt(struct um_src_session *base)
+{
+}
+
+bool um_udp_source_is_relieved(const struct um_src_session *base)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    return source->engine->may_send(source, true);
+}
+
+/* ---- facts ---- */
+
+void um_udp_source_stats(struct um_src_session *base, lbm_src_transport_stats_t *out)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    lbm_transport_source_info_t info;
+    memset(out, 0, sizeof *out);
+    base->ops->source_info(base, &info);
+    info.src_ip = source->shown.s_addr;
+    um_source_string_format(&info, out->source, sizeof out->source);
+    um_src_session_lock(base);
+    source->engine->stats(source, out);
+    um_src_session_unlock(base);
+}
+
+void um_udp_source_stats_reset(struct um_src_session *base)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    source->engine->stats_reset(source);
+}
+
+/* ---- beginning and end ---- */
+
+int um_udp_source_open(struct um_udp_source *source, struct um_udp_sources *pool,
+                       const struct um_udp_source_config *config, const struct um_source_options *opts, int out_fd,
+                       bool connected)
+{
+    struct um_loop *loop = pool->env->loop;
+    source->pool = pool;
+    source->engine = config->engine;
+    source->first = *opts;
+    source->timer_due_ns = UM_NEVER;
+    source->trains = config->window_limit == 0 || config->window_limit >= 4 * config->datagram_max;
+    um_udp_out_init(&source->out, out_fd >= 0 ? out_fd : source->in.fd, connected,
+                    pool->env->opts->um_udp_segmentation_offload != 0);
+    um_timer_init(&source->timer, on_timer);
+    um_fd_init(&source->in_fd, source->in.fd, on_in_ready);
+    um_fd_init(&source->out_fd, out_fd, on_out_ready);
+    struct um_src_session_config session = {.datagram_max = config->datagram_max - config->transport_overhead,
+                                            .transport_overhead = config->transport_overhead,
+                                            .gate = &pool->limiter.blocked,
+                                            .one_topic = config->one_topic,
+                                            .connectionless = config->connectionless,
+                                            .batches_blocked = true};
+    if (um_src_session_init(&source->base, pool->env, config->ops, &session, opts) != 0) {
+        return -1;
+    }
+    if (um_loop_add_fd(loop, &source->in_fd, UM_FD_READ) != 0) {
+        um_src_session_fini(&source->base);
+        return -1;
+    }
+    if (out_fd >= 0 && um_loop_add_fd(loop, &source->out_fd, 0) != 0) {
+        um_loop_remove_fd(loop, &source->in_fd);
+        um_src_session_fini(&source->base);
+        return -1;
+    }
+    um_lock_take(&pool->lock);
+    um_list_push_back(&pool->sessions, &source->node);
+    um_lock_give(&pool->lock);
+    return 0;
+}
+
+/* What the rate limit or a full socket still holds back is not waited for. */
+static void report_unsent(struct um_udp_source *source)
+{
+    um_src_session_lock(&source->base);
+    size_t unsent = source->engine->unsent(source) + source->out.count;
+    um_src_session_unlock(&source->base);
+    if (unsent > 0) {
+        lbm_src_transport_stats_t stats;
+        um_udp_source_stats(&source->base, &stats);
+        um_log(UM_LOG_WARNING, "Core-9004-2",
+               "%s: deleted with %zu datagrams that the rate limit or a full socket still held back: not sent",
+               stats.source, unsent);
+    }
+}
+
+void um_udp_source_close(struct um_udp_source *source)
+{
+    struct um_udp_sources *pool = source->pool;
+    struct um_loop *loop = pool->env->loop;
+    um_lock_take(&pool->lock);
+    if (pool->next == source) {
+        pool->next = source->node.next == &pool->sessions
+                         ? NULL
+                         : UM_CONTAINER_OF(source->node.next, struct um_udp_source, node);
+    }
+    um_list_remove(&source->node);
+    um_lock_give(&pool->lock);
+    report_unsent(source);
+    um_timer_cancel(um_loop_wheel(loop), &source->timer);
+    um_loop_remove_fd(loop, &source->in_fd);
+    if (source->out_fd.fd >= 0) {
+        um_loop_remove_fd(loop, &source->out_fd);
+        close(source->out_fd.fd);
+    }
+    um_udp_close(&source->in);
+    source->engine->destroy(source); /* the turn leaves the limiter: nobody kicks from here on */
+    um_src_session_fini(&source->base);
+    um_free(source);
+}
+
+void um_udp_source_stream_gone(struct um_src_session *base, uint32_t tidx)
+{
+    struct um_udp_source *source = um_udp_source_of(base);
+    if (source->engine->forget_topic != NULL) {
+        source->engine->forget_topic(source, tidx);
+    }
+    if (um_list_empty(&base->streams)) {
+        um_udp_source_close(source);
+    }
+}
