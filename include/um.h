@@ -86,6 +86,8 @@ typedef struct um_rcv_stats_stct {
     uint64_t unfinished;    /**< waited for something missing when their source went away */
     uint64_t not_queued;    /**< for which there was no memory in the event queue */
     uint64_t session_malformed; /**< messages with unusable headers on the sessions joined now, whatever their topic */
+    uint64_t kernel_drops;      /**< datagrams the kernel threw away at the UDP sockets of the sessions joined now, most
+                                     often because the receive buffer was full */
 } um_rcv_stats_t;
 
 /**
@@ -111,6 +113,13 @@ typedef struct um_context_stats_stct {
     uint64_t unicast_corrupt;           /**< connections closed because no message header could be found */
     uint64_t unicast_refused;           /**< connections refused for want of room */
     uint64_t unicast_unsent;            /**< outgoing messages given up because their target was not reachable */
+    uint64_t udp_unknown;               /**< LBT-RM and LBT-RU datagrams of sessions not joined */
+    uint64_t udp_foreign;               /**< datagrams for a multicast group that is not joined */
+    uint64_t udp_oversized;             /**< datagrams longer than transport_*_receiver_datagram_max_size */
+    uint64_t udp_kernel_drops;          /**< datagrams the kernel threw away at receivers' sockets, gone ones included */
+    uint64_t udp_read_errors;           /**< receives that failed, or for which there was no memory */
+    uint64_t udp_unsent;                /**< NAKs, acknowledgements and requests the kernel did not take */
+    uint64_t udp_injected;              /**< datagrams lost on purpose (lbm_set_lbtrm_loss_rate and its like) */
 } um_context_stats_t;
 
 /** Returns 0, or -1 with LBM_EINVAL. May be called in a context-thread callback: yes. */
@@ -125,16 +134,20 @@ LBMExpDLL int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
  */
 typedef struct um_collector_stct um_collector_t;
 
+/** In um_record_t.flags beside LBM_MSG_FLAG_*: timestamp_ns was taken by the network card or the kernel. */
+#define UM_MSG_FLAG_HR_TIMESTAMP 0x40000000
+
 /** One message, event or loss of a batch. 40 bytes, no padding; little-endian as the host. */
 typedef struct um_record_stct {
     uint64_t offset;          /**< of the payload in um_batch_t.data, bytes */
     uint32_t length;          /**< of the payload, bytes; 0 for events */
     uint32_t sequence_number; /**< as lbm_msg_t.sequence_number; first missing number of a loss */
-    int32_t flags;            /**< LBM_MSG_FLAG_* */
+    int32_t flags;            /**< LBM_MSG_FLAG_*, UM_MSG_FLAG_HR_TIMESTAMP */
     int32_t type;             /**< LBM_MSG_* */
     uint32_t topic;           /**< index into um_batch_t.topics */
     uint32_t source;          /**< index into um_batch_t.sources */
-    int64_t timestamp_ns;     /**< arrival, wall clock, nanoseconds since 1970 */
+    int64_t timestamp_ns;     /**< arrival, wall clock, nanoseconds since 1970: lbm_msg_t.hr_timestamp where the message
+                                   has one, otherwise when its socket was read */
 } um_record_t;
 
 /** A batch owns its bytes until um_batch_release(), also after the collector and its receivers are gone. */

@@ -301,6 +301,7 @@ class ReceiverCounts:
     unfinished: int  #: waited for something missing when their source went away
     not_queued: int  #: for which there was no memory in the event queue
     session_malformed: int  #: messages with unusable headers on the sessions joined now, whatever their topic
+    kernel_drops: int  #: datagrams the kernel threw away at the UDP sockets of the sessions joined now
 
 
 @dataclass(frozen=True)
@@ -317,6 +318,13 @@ class ContextCounts:
     unicast_corrupt: int  #: connections closed because no message header could be found
     unicast_refused: int  #: connections refused for want of room
     unicast_unsent: int  #: outgoing messages given up because their target was not reachable
+    udp_unknown: int  #: LBT-RM and LBT-RU datagrams of sessions not joined
+    udp_foreign: int  #: datagrams for a multicast group that is not joined
+    udp_oversized: int  #: datagrams longer than transport_*_receiver_datagram_max_size
+    udp_kernel_drops: int  #: datagrams the kernel threw away at receivers' sockets, gone ones included
+    udp_read_errors: int  #: receives that failed, or for which there was no memory
+    udp_unsent: int  #: NAKs, acknowledgements and requests the kernel did not take
+    udp_injected: int  #: datagrams lost on purpose (lbm_set_lbtrm_loss_rate and its like)
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,18 @@ int lbm_context_topic_resolution_request(lbm_context_t *ctx, lbm_ushort_t flags,
     return um_loop_call(ctx->loop, um_context_tr_request_on_loop, &request);
 }
 
+struct um_context_nak_cutoff {
+    lbm_context_t *ctx;
+    bool cutoff;
+};
+
+static int um_context_nak_cutoff_on_loop(void *arg)
+{
+    const struct um_context_nak_cutoff *call = arg;
+    um_rcv_sessions_set_nak_cutoff(call->ctx->rcv_sessions, call->cutoff);
+    return 0;
+}
+
 int lbm_context_set_nak_cutoff(lbm_context_t *ctx, int flags)
 {
     const char *api = "lbm_context_set_nak_cutoff";
@@ -188,7 +200,8 @@ int lbm_context_set_nak_cutoff(lbm_context_t *ctx, int flags)
                         "%s: flags 0x%x: must be LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS or LBM_NAK_CUTOFF_FLAG_ENABLE_NAKS",
                         api, (unsigned)flags);
     }
-    return um_error(UM_EOPNOTSUPP, "CoreApi-1061-10", "%s: LBT-RM is not implemented in this version", api);
+    struct um_context_nak_cutoff call = {ctx, flags == LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS};
+    return um_loop_call(ctx->loop, um_context_nak_cutoff_on_loop, &call);
 }
 
 /* ---- options of the live object ---- */
@@ -301,6 +314,10 @@ static int um_context_stats_on_loop(void *arg)
     lbm_context_stats_t *out = call->out;
     memset(out, 0, sizeof *out);
     um_resolver_stats(call->ctx->resolver, out);
+    struct um_udp_rcv_counts udp;
+    um_rcv_sessions_udp_counts(call->ctx->rcv_sessions, &udp);
+    out->lbtrm_unknown_msgs_rcved = udp.lbtrm_unknown;
+    out->lbtru_unknown_msgs_rcved = udp.lbtru_unknown;
     out->send_blocked = atomic_load_explicit(&counters->send_blocked, memory_order_relaxed);
     out->send_would_block = atomic_load_explicit(&counters->send_would_block, memory_order_relaxed);
     out->resp_blocked = atomic_load_explicit(&counters->resp_blocked, memory_order_relaxed);
@@ -336,6 +353,7 @@ static int um_context_stats_reset_on_loop(void *arg)
         atomic_store_explicit(all[i], 0, memory_order_relaxed);
     }
     um_resolver_stats_reset(ctx->resolver);
+    um_rcv_sessions_udp_counts_reset(ctx->rcv_sessions);
     return 0;
 }
 

@@ -98,6 +98,15 @@ static int context_stats_on_loop(void *arg)
     out->unicast_corrupt = uim.corrupt_connections;
     out->unicast_refused = uim.refused;
     out->unicast_unsent = uim.msgs_dropped;
+    struct um_udp_rcv_counts udp;
+    um_rcv_sessions_udp_counts(ctx->rcv_sessions, &udp);
+    out->udp_unknown = udp.lbtrm_unknown + udp.lbtru_unknown;
+    out->udp_foreign = udp.foreign;
+    out->udp_oversized = udp.oversized;
+    out->udp_kernel_drops = udp.kernel_drops;
+    out->udp_read_errors = udp.read_errors;
+    out->udp_unsent = udp.unsent;
+    out->udp_injected = udp.injected;
     return 0;
 }
 

@@ -285,20 +285,28 @@ static inline struct route *find_route(um_collector_t *c, const lbm_msg_t *msg, 
     return likely(route->source_id == id && id != 0) ? route : new_route(c, msg, id);
 }
 
+/* The card's or the kernel's time where it was asked for, else that of the read. */
+static inline int64_t arrival_ns(const lbm_msg_t *msg, int64_t wall_ns)
+{
+    const lbm_timespec_t *hr = &msg->hr_timestamp;
+    return likely(hr->tv_sec == 0) ? wall_ns : (int64_t)(hr->tv_sec * UM_NS_PER_SEC + hr->tv_nsec);
+}
+
 /* Lock; there is room. */
 static inline void write_record(um_collector_t *c, const struct route *route, const lbm_msg_t *msg, int type,
                                 size_t len, int64_t wall_ns)
 {
     struct um_chunk *chunk = c->filling;
+    bool precise = msg->hr_timestamp.tv_sec != 0;
     chunk->records[chunk->count++] = (um_record_t){
         .offset = chunk->data_len,
         .length = (uint32_t)len,
         .sequence_number = msg->sequence_number,
-        .flags = msg->flags,
+        .flags = msg->flags | (precise ? UM_MSG_FLAG_HR_TIMESTAMP : 0),
         .type = type,
         .topic = route->topic,
         .source = route->source,
-        .timestamp_ns = wall_ns,
+        .timestamp_ns = arrival_ns(msg, wall_ns),
     };
     if (len > 0) {
         memcpy(chunk->data + chunk->data_len, msg->data, len);

@@ -48,6 +48,7 @@ static void add_source(um_rcv_stats_t *out, const struct um_rcv_source *source)
 {
     out->sources++;
     out->session_malformed += um_rcv_stream_malformed(&source->stream);
+    out->kernel_drops += um_rcv_stream_kernel_drops(&source->stream);
 }
 
 static void add_receiver(um_rcv_stats_t *out, const lbm_rcv_t *rcv)

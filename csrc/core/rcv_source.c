@@ -78,10 +78,21 @@ static void deliver_event(struct um_rcv_source *source, int type, uint32_t sqn)
     msg->pub.sequence_number = sqn;
     msg->pub.source_clientd = source->clientd;
     msg->pub.fragment_info = NULL;
+    msg->pub.hr_timestamp = (lbm_timespec_t){0};
     msg->is_fragment = false;
     msg->buf = NULL;
     stamp(source);
     deliver_template(source);
+}
+
+/* When the network card or the kernel got the (last) fragment, if they were asked to tell. */
+static lbm_timespec_t arrival_of(const struct um_lbmc_msg *msg)
+{
+    if (__builtin_expect((msg->present & UM_LBMC_HAS_STAMP) == 0, 1)) {
+        return (lbm_timespec_t){0};
+    }
+    return (lbm_timespec_t){.tv_sec = (long)(msg->stamp_ns / UM_NS_PER_SEC),
+                            .tv_nsec = (long)(msg->stamp_ns % UM_NS_PER_SEC)};
 }
 
 static int flags_of(uint16_t batch_flags)
@@ -114,6 +125,7 @@ static void on_dc_deliver(void *user, const struct um_dc_delivery *d, uint64_t n
     msg->pub.len = d->len;
     msg->pub.sequence_number = d->sqn;
     msg->pub.source_clientd = source->clientd;
+    msg->pub.hr_timestamp = arrival_of(d->msg);
     msg->buf = d->buf;
     msg->is_fragment = d->fragment;
     msg->pub.fragment_info = NULL;
@@ -330,6 +342,12 @@ static bool rejected(struct um_rcv_topic *topic, const struct um_tr_source *foun
     return func->cost_cb(topic->base.name, &found->info, 0, cost, func->clientd) == LBM_SRC_COST_FUNCTION_REJECT;
 }
 
+/* The time the transport has for repairs: in milliseconds, unless the extension in microseconds is set. */
+static uint64_t generation_ns(lbm_ulong_t ms, lbm_ulong_t us)
+{
+    return us != 0 ? us * (UM_NS_PER_MS / 1000) : ms * UM_NS_PER_MS;
+}
+
 static struct um_dc_config dc_config(const struct um_rcv_topic *topic, const lbm_transport_source_info_t *info)
 {
     const struct um_receiver_options *opts = &topic->opts;
@@ -343,10 +361,12 @@ static struct um_dc_config dc_config(const struct um_rcv_topic *topic, const lbm
     };
     switch (info->type) {
     case LBM_TRANSPORT_TYPE_LBTRM:
-        config.gap_timeout_ns = opts->transport_lbtrm_nak_generation_interval * UM_NS_PER_MS;
+        config.gap_timeout_ns = generation_ns(opts->transport_lbtrm_nak_generation_interval,
+                                              opts->um_transport_lbtrm_nak_generation_interval_us);
         break;
     case LBM_TRANSPORT_TYPE_LBTRU:
-        config.gap_timeout_ns = opts->transport_lbtru_nak_generation_interval * UM_NS_PER_MS;
+        config.gap_timeout_ns = generation_ns(opts->transport_lbtru_nak_generation_interval,
+                                              opts->um_transport_lbtru_nak_generation_interval_us);
         break;
     default: /* the stream is ordered: a gap cannot be filled any more */
         config.gap_timeout_ns = 0;

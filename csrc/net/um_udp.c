@@ -163,11 +163,11 @@ static int join_group(int fd, struct in_addr group, uint16_t port, const struct 
         int saved = errno;
         char text[INET_ADDRSTRLEN];
         inet_ntop(AF_INET, &group, text, sizeof text);
-        return um_error_os(saved, "CoreApi-9003-1", "%s:%u: cannot join the group on interface %s", text, port,
+        return um_error_os(saved, "CoreApi-9006-1", "%s:%u: cannot join the group on interface %s", text, port,
                            iface->name);
     }
     if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) != 0) {
-        return um_error_os(errno, "CoreApi-9003-2", "IP_MULTICAST_ALL");
+        return um_error_os(errno, "CoreApi-9006-2", "IP_MULTICAST_ALL");
     }
     return 0;
 }
@@ -190,7 +190,7 @@ static int bind_group(struct um_udp_socket *sock, struct in_addr group, uint16_t
     }
     sock->check_group = true;
     if (setsockopt(sock->fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on) != 0) {
-        um_error_os(errno, "CoreApi-9003-3", "IP_PKTINFO");
+        um_error_os(errno, "CoreApi-9006-3", "IP_PKTINFO");
         um_udp_close(sock);
         return -1;
     }
@@ -224,7 +224,7 @@ int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *sock, 
         }
     }
     if (sock->fd < 0) {
-        return um_error(UM_EOS, "CoreApi-9003-4",
+        return um_error(UM_EOS, "CoreApi-9006-4",
                         "%s %u..%u: no free port in this range; widen it, or set both to 0 for any free port", what,
                         low, high);
     }
@@ -247,7 +247,13 @@ uint64_t um_udp_kernel_drops(const struct um_udp_socket *sock)
     if (sock->fd < 0 || getsockopt(sock->fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0) {
         return 0;
     }
-    return info[SK_MEMINFO_DROPS];
+    return (uint32_t)(info[SK_MEMINFO_DROPS] - sock->drops_base);
+}
+
+void um_udp_counts_reset(struct um_udp_socket *sock)
+{
+    sock->drops_base += um_udp_kernel_drops(sock);
+    sock->foreign = sock->oversized = sock->read_errors = 0;
 }
 
 /* ---- reading ---- */

@@ -30,7 +30,8 @@ struct um_udp_socket {
     bool timestamps;
     uint64_t foreign;     /* datagrams for another address than the group: dropped unread */
     uint64_t oversized;   /* datagrams longer than datagram_max: dropped */
-    uint64_t read_errors; /* failed receives other than "nothing there" */
+    uint64_t read_errors; /* failed receives other than "nothing there", and no memory to receive into */
+    uint64_t drops_base;  /* of um_udp_kernel_drops(): what is not to be told */
 };
 
 struct um_udp_datagram {
@@ -56,8 +57,10 @@ int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *socket
 int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr addr, uint16_t low, uint16_t high, const char *what);
 void um_udp_close(struct um_udp_socket *socket);
-/* Datagrams the kernel threw away because the receive buffer was full (and others it could not deliver). */
+/* Datagrams beyond drops_base that the kernel threw away because the receive buffer was full (and others it could not
+ * deliver). */
 uint64_t um_udp_kernel_drops(const struct um_udp_socket *socket);
+void um_udp_counts_reset(struct um_udp_socket *socket);
 
 /* One system call: how many packets came; 0: none, or out of memory. Then um_udp_next() until false, which gives the
  * buffer back. One read at a time. `more`: the socket probably has more. */

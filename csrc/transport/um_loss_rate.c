@@ -30,11 +30,10 @@ bool um_loss_drawn(int percent)
 
 static void read_environment(void)
 {
-    static const char *const names[UM_LOSS_KINDS] = {
-        [UM_LOSS_LBTRM_RCV] = "LBTRM_LOSS_RATE", [UM_LOSS_LBTRM_SRC] = "LBTRM_SRC_LOSS_RATE",
-        [UM_LOSS_LBTRU_RCV] = "LBTRU_LOSS_RATE", [UM_LOSS_LBTRU_SRC] = "LBTRU_SRC_LOSS_RATE",
-        [UM_LOSS_UIM] = "LBM_UIM_LOSS_RATE",
-    };
+    static const char *const names[UM_LOSS_KINDS] = {[UM_LOSS_LBTRM_RCV] = "LBTRM_LOSS_RATE",
+                                                     [UM_LOSS_LBTRM_SRC] = "LBTRM_SRC_LOSS_RATE",
+                                                     [UM_LOSS_LBTRU_RCV] = "LBTRU_LOSS_RATE",
+                                                     [UM_LOSS_LBTRU_SRC] = "LBTRU_SRC_LOSS_RATE"};
     for (int kind = 0; kind < UM_LOSS_KINDS; kind++) {
         const char *text = getenv(names[kind]);
         char *end;
@@ -43,7 +42,7 @@ static void read_environment(void)
             continue;
         }
         if (*end != '\0' || percent < 0 || percent > 100) {
-            um_log(UM_LOG_WARNING, "Core-9004-1", "environment variable %s \"%s\": must be 0..100 (percent): ignored",
+            um_log(UM_LOG_WARNING, "Core-9006-14", "environment variable %s \"%s\": must be 0..100 (percent): ignored",
                    names[kind], text);
         } else if (atomic_load_explicit(&um_loss_rates[kind], memory_order_relaxed) == 0) {
             um_loss_rate_set(kind, (int)percent);

@@ -11,7 +11,6 @@ enum um_loss_kind {
     UM_LOSS_LBTRM_SRC,
     UM_LOSS_LBTRU_RCV,
     UM_LOSS_LBTRU_SRC,
-    UM_LOSS_UIM,
     UM_LOSS_KINDS
 };
 

@@ -9,6 +9,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "transport/tcp/um_tcp_receiver.h"
+#include "transport/udp/um_udp_receivers.h"
 #include "transport/um_rcv_filter.h"
 #include "transport/um_rcv_transport.h"
 #include "wire/um_source_string.h"
@@ -31,6 +32,7 @@ struct um_rcv_sessions {
     struct um_list list;
     struct um_list failures; /* struct failure, oldest first */
     struct um_buf_pool *pool;
+    struct um_udp_receivers *udp;
     struct um_timer filter_timer; /* armed while a session's filter requests are to be repeated */
     unsigned unavailable_logged;  /* bit per transport type */
 };
@@ -94,6 +96,12 @@ struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, str
     if (sessions->pool == NULL) {
         um_free(sessions);
         um_error_nomem("receive buffer pool", RECEIVE_BUFFER_SIZE);
+        return NULL;
+    }
+    sessions->udp = um_udp_receivers_create(env);
+    if (sessions->udp == NULL) {
+        um_buf_pool_release(sessions->pool);
+        um_free(sessions);
         return NULL;
     }
     sessions->env = env;
@@ -249,6 +257,7 @@ void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions)
         um_uim_on_reconnect(sessions->uim, NULL, NULL);
     }
     um_map_clear(&sessions->by_key);
+    um_udp_receivers_destroy(sessions->udp);
     um_buf_pool_release(sessions->pool);
     um_free(sessions);
 }
@@ -322,6 +331,10 @@ static struct um_rcv_session *create_transport(struct um_rcv_sessions *sessions,
     switch (key->type) {
     case LBM_TRANSPORT_TYPE_TCP:
         return um_tcp_receiver_create(sessions->env, opts, key, sessions->pool);
+    case LBM_TRANSPORT_TYPE_LBTRM:
+        return um_lbtrm_session_create(sessions->udp, opts, key);
+    case LBM_TRANSPORT_TYPE_LBTRU:
+        return um_lbtru_session_create(sessions->udp, opts, key);
     default:
         return not_available(sessions, (int)key->type);
     }
@@ -617,4 +630,29 @@ void um_rcv_stream_stats_reset(struct um_rcv_stream *stream)
     if (stream->session != NULL) {
         reset_stats(stream->session);
     }
+}
+
+/* --- UDP --- */
+
+void um_rcv_sessions_set_nak_cutoff(struct um_rcv_sessions *sessions, bool cutoff)
+{
+    um_udp_receivers_set_nak_cutoff(sessions->udp, cutoff);
+}
+
+void um_rcv_sessions_udp_counts(const struct um_rcv_sessions *sessions, struct um_udp_rcv_counts *out)
+{
+    um_udp_receivers_counts(sessions->udp, out);
+}
+
+void um_rcv_sessions_udp_counts_reset(struct um_rcv_sessions *sessions)
+{
+    um_udp_receivers_counts_reset(sessions->udp);
+}
+
+uint64_t um_rcv_stream_kernel_drops(const struct um_rcv_stream *stream)
+{
+    const struct um_rcv_session *session = stream->session;
+    bool udp = session != NULL &&
+               (session->key.type == LBM_TRANSPORT_TYPE_LBTRM || session->key.type == LBM_TRANSPORT_TYPE_LBTRU);
+    return udp ? um_udp_session_kernel_drops(session) : 0;
 }

@@ -20,6 +20,17 @@ struct um_rcv_session;
 struct um_rcv_sessions;
 struct um_rcv_stream;
 
+/* What became of datagrams that reached no session, and what the sockets of LBT-RM and LBT-RU report. */
+struct um_udp_rcv_counts {
+    uint64_t lbtrm_unknown, lbtru_unknown; /* of no session joined */
+    uint64_t foreign;                      /* for a group that is not joined */
+    uint64_t oversized;                    /* longer than the receivers' datagram_max_size */
+    uint64_t kernel_drops;                 /* thrown away by the kernel, most often for a full receive buffer */
+    uint64_t read_errors;                  /* failed receives, or no memory for them */
+    uint64_t unsent;                       /* NAKs and the like that the kernel did not take */
+    uint64_t injected;                     /* lost on purpose (lbm_set_lbtrm_loss_rate and its like) */
+};
+
 /* The callbacks may make any stream leave, this one included, and join others. */
 struct um_rcv_stream_events {
     /* Data or request. `buf` holds the bytes; ref it to keep them. Hot path. */
@@ -62,6 +73,11 @@ void um_rcv_stream_leave(struct um_rcv_stream *stream); /* no EOS; the session c
 void um_rcv_session_pause(struct um_rcv_stream *stream);
 void um_rcv_session_resume(struct um_rcv_stream *stream);
 
+/* NAKs of all LBT-RM sessions, those to come included, are stopped or flow again. */
+void um_rcv_sessions_set_nak_cutoff(struct um_rcv_sessions *sessions, bool cutoff);
+void um_rcv_sessions_udp_counts(const struct um_rcv_sessions *sessions, struct um_udp_rcv_counts *out);
+void um_rcv_sessions_udp_counts_reset(struct um_rcv_sessions *sessions);
+
 /* Source string of the session without topic index (stable while joined), and statistics. */
 const char *um_rcv_stream_source(const struct um_rcv_stream *stream);
 int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_stats_t *out,
@@ -69,6 +85,7 @@ int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_st
 void um_rcv_sessions_stats_reset(struct um_rcv_sessions *sessions);
 int um_rcv_stream_stats(struct um_rcv_stream *stream, lbm_rcv_transport_stats_t *out);
 void um_rcv_stream_stats_reset(struct um_rcv_stream *stream);
-uint64_t um_rcv_stream_malformed(const struct um_rcv_stream *stream); /* messages of the session with bad headers */
+uint64_t um_rcv_stream_kernel_drops(const struct um_rcv_stream *stream); /* at the UDP socket of the session */
+uint64_t um_rcv_stream_malformed(const struct um_rcv_stream *stream);    /* messages of the session with bad headers */
 
 #endif

@@ -74,7 +74,8 @@ enum um_lbmc_present {
     UM_LBMC_HAS_TCP_SID = 1u << 12,
     UM_LBMC_HAS_SSF_INIT = 1u << 13,
     UM_LBMC_HAS_SSF_CREQ = 1u << 14,
-    UM_LBMC_HAS_TSNI = 1u << 15
+    UM_LBMC_HAS_TSNI = 1u << 15,
+    UM_LBMC_HAS_STAMP = 1u << 16 /* not of the decoder: the transport knows when it arrived */
 };
 
 struct um_lbmc_ssf_init {
@@ -97,6 +98,7 @@ struct um_lbmc_msg {
     uint32_t tidx, sqn; /* full header only */
     uint32_t present;   /* enum um_lbmc_present */
     struct um_slice payload;
+    uint64_t stamp_ns; /* arrival at this host, wall clock */
     struct {
         uint32_t first_sqn, offset, len;
     } frag;
