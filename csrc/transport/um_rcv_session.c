@@ -8,6 +8,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "transport/smx/um_smx_receiver.h"
 #include "transport/tcp/um_tcp_receiver.h"
 #include "transport/udp/um_udp_receivers.h"
 #include "transport/um_rcv_filter.h"
@@ -33,6 +34,7 @@ struct um_rcv_sessions {
     struct um_list failures; /* struct failure, oldest first */
     struct um_buf_pool *pool;
     struct um_udp_receivers *udp;
+    struct um_smx_receivers *smx;
     struct um_timer filter_timer; /* armed while a session's filter requests are to be repeated */
     unsigned unavailable_logged;  /* bit per transport type */
 };
@@ -99,7 +101,9 @@ struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, str
         return NULL;
     }
     sessions->udp = um_udp_receivers_create(env);
-    if (sessions->udp == NULL) {
+    sessions->smx = sessions->udp != NULL ? um_smx_receivers_create(env) : NULL;
+    if (sessions->smx == NULL) {
+        um_udp_receivers_destroy(sessions->udp);
         um_buf_pool_release(sessions->pool);
         um_free(sessions);
         return NULL;
@@ -257,6 +261,7 @@ void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions)
         um_uim_on_reconnect(sessions->uim, NULL, NULL);
     }
     um_map_clear(&sessions->by_key);
+    um_smx_receivers_destroy(sessions->smx);
     um_udp_receivers_destroy(sessions->udp);
     um_buf_pool_release(sessions->pool);
     um_free(sessions);
@@ -335,6 +340,8 @@ static struct um_rcv_session *create_transport(struct um_rcv_sessions *sessions,
         return um_lbtrm_session_create(sessions->udp, opts, key);
     case LBM_TRANSPORT_TYPE_LBTRU:
         return um_lbtru_session_create(sessions->udp, opts, key);
+    case LBM_TRANSPORT_TYPE_LBTSMX:
+        return um_smx_receiver_create(sessions->smx, opts, key);
     default:
         return not_available(sessions, (int)key->type);
     }

@@ -21,6 +21,8 @@
 #include "base/um_random.h"
 
 #define CREATE_TRIES 8
+#define LOCK_TRIES 100
+#define LOCK_TRY_US 500
 #define HUGE_PAGE (2u * 1024u * 1024u)
 #define DEFAULT_MODE 0666u
 
@@ -175,12 +177,16 @@ bool um_shm_lock_try(const struct um_shm_segment *segment, unsigned byte)
     return lock_op(segment->fd, F_OFD_SETLK, F_WRLCK, byte, NULL) == 0;
 }
 
+/* Not for ever: a process may be stopped while it holds the lock. */
 int um_shm_lock_wait(const struct um_shm_segment *segment, unsigned byte)
 {
-    if (lock_op(segment->fd, F_OFD_SETLKW, F_WRLCK, byte, NULL) == 0) {
-        return 0;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (um_shm_lock_try(segment, byte)) {
+            return 0;
+        }
+        usleep(LOCK_TRY_US);
     }
-    return um_error_os(errno, "Core-6976-140", "%s: lock %u", segment->path, byte);
+    return um_error_os(errno, "Core-6976-140", "%s: lock %u is held by another process", segment->path, byte);
 }
 
 void um_shm_lock_give(const struct um_shm_segment *segment, unsigned byte)
