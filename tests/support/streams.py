@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hosts import SLOW, Host, Process
-from relay import Star, support_program
+from relay import Counters, Star, support_program
 
 SOAK = bool(os.environ.get("UM_SOAK"))
 
-# Rate limits lifted (the defaults are 10 and 5 Mb/s), repair timers short, groups and ports of their own. A source
-# announces itself every 100 ms, so that sinks are ready soon; datagrams fit the MTU.
+# The options of the proofs: rate limits lifted (the defaults are 10 and 5 Mb/s), repair timers short (the defaults are
+# 50 and 200 ms), datagrams that fit the MTU, and a source that announces its number every 100 ms.
 COMMON = """
 context default_interface 10.9.7.0/24
 context resolver_multicast_interface 10.9.7.0/24
@@ -24,15 +24,12 @@ context transport_{t}_retransmit_rate_limit {repair_rate}
 context transport_{t}_datagram_max_size 1472
 source transport {t}
 source transport_topic_sequence_number_info_interval 100
-source transport_{t}_sm_minimum_interval 20
-source transport_{t}_ignore_interval 10
-receiver transport_{t}_nak_initial_backoff_interval 5
-receiver transport_{t}_nak_backoff_interval 20
-receiver transport_{t}_nak_suppress_interval 20
+source transport_{t}_sm_minimum_interval 50
+source transport_{t}_ignore_interval 20
+receiver transport_{t}_nak_initial_backoff_interval 20
+receiver transport_{t}_nak_backoff_interval 40
+receiver transport_{t}_nak_suppress_interval 40
 """
-# With segments of many datagrams in one system call the relay would see frames beyond the MTU where the kernel defers
-# the cutting: one datagram, one frame.
-WHOLE_DATAGRAMS = "context um_udp_segmentation_offload 0\n"
 
 
 class Setting:
@@ -46,7 +43,7 @@ class Setting:
         self._count = 0
 
     def write(self, *lines: str) -> str:
-        """A file with more lines; `{t}` in them stands for the transport."""
+        """A file with more lines, which win; `{t}` in them stands for the transport."""
         self._count += 1
         path = self._folder / f"{self.transport}{self._count}.cfg"
         path.write_text(self._base + "\n".join(line.format(t=self.transport) for line in lines) + "\n")
@@ -127,26 +124,43 @@ class Report:
         assert self.total("lost_single") + self.total("bursts") == 0, self.data
 
 
-def run_stream(
-    star: Star,
-    source_config: str,
-    sink_config: str,
-    messages: int,
-    *source_arguments: object,
-    during: Callable[[], None] = lambda: None,
-    seconds: float = 120,
-) -> tuple[dict[str, Any], dict[str, Any], list[Report]]:
-    """One source on host 0, a sink on each other host, to the end: what the source said after sending and last."""
-    sinks = [Sink(host, sink_config, "-n", messages) for host in star.hosts[1:]]
-    source = Source(star.hosts[0], source_config, "-n", messages, *source_arguments)
-    wait_ready(sinks)
-    source.go()
-    during()
-    sent = source.sent(seconds)
-    reports = [sink.finish(seconds) for sink in sinks]
-    return sent, source.finish(), reports
+class Stream:
+    """A source on host 0 that has been found by a sink on each other host, and waits for go()."""
+
+    def __init__(self, star: Star, config: str, messages: int, *arguments: object, sink: Sequence[object] = ()) -> None:
+        self.star = star
+        self.messages = messages
+        self.config = config
+        self.sinks = [Sink(host, config, "-n", messages, *sink) for host in star.hosts[1:]]
+        self.source = Source(star.hosts[0], config, "-n", messages, *arguments)
+        for one in self.sinks:
+            one.ready(60 * SLOW)
+
+    def go(self) -> None:
+        self.source.go()
+
+    def finish(self, seconds: float = 120) -> Result:
+        """Wait until all is sent and every sink has accounted for everything, then end the source."""
+        sent = self.source.sent(seconds)
+        reports = [sink.finish(seconds) for sink in self.sinks]
+        return Result(sent, reports, self.source.finish(), self.star.counters())
 
 
-def wait_ready(sinks: Sequence[Sink]) -> None:
-    for sink in sinks:
-        sink.ready(60 * SLOW)
+class Result:
+    def __init__(self, sent: dict[str, Any], reports: list[Report], source: dict[str, Any], counters: Counters) -> None:
+        self.sent = sent
+        self.reports = reports
+        self.source = source
+        self.counters = counters
+
+    def story(self, lead: str) -> str:
+        """The counters of the run in a line."""
+        naks = sum(sink.transport("naks_sent") for sink in self.reports)
+        given_up = sum(sink.transport("unrecovered_txw") + sink.transport("unrecovered_tmo") for sink in self.reports)
+        datagrams = self.counters.flow("seen", rf"{lead}\.data", 0, 1)
+        lost = self.counters.flow("lost", rf"{lead}\.(data|rx)", 0)
+        return (
+            f"{datagrams} datagrams, {lost} copies lost on the way, {naks} NAKs, "
+            f"{self.source['rxs_sent']} retransmissions, {given_up} unrecovered, "
+            f"{self.sent['seconds']:.1f} s"
+        )

@@ -7,6 +7,8 @@
  * -a     arrival order: messages may overtake each other
  * -u US  spend so long on every message
  *
+ * SIGUSR1: print "latency" with the percentiles since the last time, as a JSON text, at the next message.
+ *
  * Prints "begin SOURCE" and "end SOURCE" for the events of sessions; at the end (SIGTERM too) "final" with a JSON text.
  * Every number must be delivered or reported, once, in order: "unreported" counts numbers passed over without a word,
  * "misreported" loss events that name another number than the one that is missing, "repeated" and "disorder" deliveries
@@ -49,7 +51,13 @@ static struct source_state *sources[SOURCES];
 static size_t sources_used;
 static struct stream_histogram latency;
 static atomic_uint_fast64_t delivered, lost;
-static atomic_int done;
+static atomic_int done, latency_wanted;
+
+static void on_usr1(int number)
+{
+    (void)number;
+    atomic_store(&latency_wanted, 1);
+}
 
 static void on_term(int number)
 {
@@ -125,6 +133,14 @@ static void pass_over(struct source_state *state, uint64_t number)
 static void measure(struct source_state *state, uint64_t sent_ns)
 {
     uint64_t now = stream_now_ns();
+    if (atomic_load_explicit(&latency_wanted, memory_order_relaxed) != 0) {
+        atomic_store(&latency_wanted, 0);
+        printf("latency {\"messages\": %lu, ", latency.total);
+        stream_print_histogram("latency_us", &latency);
+        printf("}\n");
+        fflush(stdout);
+        latency = (struct stream_histogram){0};
+    }
     stream_histogram_add(&latency, now > sent_ns ? now - sent_ns : 0);
     if (state->last_ns != 0 && now - state->last_ns > state->longest_pause_ns) {
         state->longest_pause_ns = now - state->last_ns;
@@ -319,6 +335,8 @@ int main(int argc, char **argv)
     parse(argc, argv);
     struct sigaction action = {.sa_handler = on_term};
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_usr1;
+    sigaction(SIGUSR1, &action, NULL);
     stream_check(lbm_log(stream_log, NULL), "lbm_log");
     stream_check(lbm_config(options.config), "lbm_config");
     stream_check(lbm_context_create(&ctx, NULL, NULL, NULL), "lbm_context_create");

@@ -1,0 +1,206 @@
+"""LBT-RM and LBT-RU between real processes, one source and three receivers, behind the impairment relay.
+
+Every message carries its number and bytes that follow from it (tests/net/programs); the library's counters are held
+against those of the relay. `make soak` sends a million messages for each cell, `make test` 200,000.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from figures import record
+from fixtures import needs_namespaces
+from relay import Star
+from streams import SOAK, Result, Setting, Sink, Source, Stream
+
+pytestmark = needs_namespaces
+
+MESSAGES = 1_000_000 if SOAK else 200_000
+SINKS = 3
+IMPAIRMENTS = {
+    "5 % random loss": {"loss": "5%"},
+    "1 % loss in bursts of 8": {"burst": "1%/8"},
+    "5 % duplicates": {"duplicate": "5%"},
+    "25 % reordered by 2 ms": {"reorder": "25%/2ms"},
+    "10 ms jitter": {"jitter": "10ms"},
+    "all of these": {"loss": "5%", "burst": "1%/8", "duplicate": "5%", "reorder": "25%/2ms", "jitter": "10ms"},
+}
+
+
+@pytest.fixture(params=["lbtrm", "lbtru"])
+def setting(request: pytest.FixtureRequest, tmp_path: Path) -> Setting:
+    return Setting(tmp_path, request.param)
+
+
+@pytest.fixture
+def star() -> Iterator[Star]:
+    star = Star(SINKS + 1, seed=20)
+    try:
+        yield star
+    finally:
+        star.close()
+
+
+def check_counters(result: Result, setting: Setting) -> None:
+    """The library counted what the relay saw."""
+    lead, source, counters = setting.lead, result.source, result.counters
+    assert counters.troubles() == 0
+    copies = [counters.flow("seen", f"{lead}.rx", 0, port + 1) for port in range(SINKS)]
+    assert source["rxs_sent"] == (max(copies) if lead == "rm" else sum(copies))
+    assert source["nak_pckts_rcved"] == counters.flow("sent", f"{lead}.nak", to=0)
+    sent = sum(report.transport("nak_pckts_sent") for report in result.reports)
+    assert sent == counters.flow("seen", f"{lead}.nak", to=0)
+    for port, report in enumerate(result.reports, 1):
+        lost = counters.flow("lost", f"{lead}.data", 0, port)
+        assert report.transport("lost") >= lost * 0.99 - 5  # some of the last may be lost when the sink has left
+        assert report.transport("unrecovered_txw") + report.transport("unrecovered_tmo") == 0
+
+
+@pytest.mark.parametrize("impairment", IMPAIRMENTS)
+def test_everything_arrives_in_order_once(star: Star, setting: Setting, impairment: str) -> None:
+    config = setting.write("receiver transport_{t}_nak_generation_interval 30000")
+    stream = Stream(star, config, MESSAGES, "-s", 100, "-r", 50000, "-f", 5)
+    star.rule("everything", **IMPAIRMENTS[impairment])
+    stream.go()
+    result = stream.finish(300)
+    for report in result.reports:
+        report.assert_complete(MESSAGES)
+    check_counters(result, setting)
+    if "loss" in impairment or impairment == "all of these":
+        assert result.counters.rule("everything", "lost") > MESSAGES / 5 * SINKS * 0.005
+        assert result.source["rxs_sent"] > 0
+    if "duplicates" in impairment:
+        doubled = result.counters.rule("everything", "duplicated") - result.counters.rule("everything", "duplicated", 0)
+        assert sum(report.transport("duplicate_data") for report in result.reports) >= doubled * 0.99
+    record(
+        f"{setting.transport}, {impairment}: {MESSAGES} messages to {SINKS} receivers",
+        f"all in order, none twice, none unrecoverable; {result.story(setting.lead)}",
+    )
+
+
+def send_with_a_hole(star: Star, stream: Stream, rule: dict[str, object], seconds: float) -> Result:
+    """Sends while a rule holds for the given time after half a second."""
+    stream.go()
+    time.sleep(0.5)
+    star.rule("hole", **rule)
+    time.sleep(seconds)
+    star.say("clear hole")
+    return stream.finish()
+
+
+def test_without_repairs_each_lost_message_is_reported(star: Star, setting: Setting) -> None:
+    """Repairs are cut off for three times the NAK generation interval while a tenth of the datagrams is lost."""
+    messages = 15000
+    config = setting.write("receiver transport_{t}_nak_generation_interval 1000")
+    stream = Stream(star, config, messages, "-s", 100, "-r", 2000, "-f", 1)
+    star.rule("repairs", kinds="repair", loss="100%")
+    result = send_with_a_hole(star, stream, {"kinds": f"{setting.lead}.data", "loss": "10%", "from": 0}, 3)
+    reported = 0
+    for port, report in enumerate(result.reports, 1):
+        report.assert_exact()
+        lost = result.counters.rule("hole", "lost", port)
+        assert report.total("bursts") == 0
+        # Of the datagrams lost, some only carried the source's announcement of its number.
+        assert lost * 0.9 <= report.total("lost_single") <= lost
+        assert report.total("delivered") + report.total("lost_single") == messages
+        assert report.transport("unrecovered_tmo") + report.transport("unrecovered_txw") == lost
+        assert report.data["sources"][0]["begins"] == 1 and report.data["sources"][0]["ends"] == 0
+        reported += report.total("lost_single")
+    record(
+        f"{setting.transport}, repairs cut off for 3 times the NAK generation interval, 10 % loss",
+        f"{reported} messages lost, each reported in order, the others delivered",
+    )
+
+
+def test_a_long_hole_is_reported_as_one_burst(star: Star, setting: Setting) -> None:
+    messages = 15000
+    stream = Stream(star, setting.write(), messages, "-s", 100, "-r", 4000, "-f", 1)
+    result = send_with_a_hole(star, stream, {"kinds": "lbt", "loss": "100%", "to": 1}, 1)  # 4000 messages, limit 1024
+    for number, report in enumerate(result.reports):
+        report.assert_exact()
+        assert report.total("bursts") == (1 if number == 0 else 0)
+        assert len(report.missing) == (1 if number == 0 else 0)
+        assert report.total("delivered") + report.total("lost_burst") == messages
+    assert 3000 < result.reports[0].total("lost_burst") < 6000
+
+
+def test_an_outage_that_outlasts_the_window_costs_exactly_what_left_it(star: Star, setting: Setting) -> None:
+    """No burst limit: the receiver gets what the source still has and a report for each message that it has not."""
+    messages, size = 16000, 200
+    config = setting.write(
+        "source transport_{t}_transmission_window_size 1000000",  # 5000 messages
+        "receiver delivery_control_maximum_burst_loss 1000000",
+        "receiver transport_{t}_nak_generation_interval 3000",
+    )
+    stream = Stream(star, config, messages, "-s", size, "-r", 4000, "-f", 1)
+    result = send_with_a_hole(star, stream, {"kinds": "lbt", "loss": "100%", "to": 1}, 2.5)  # 10,000 messages
+    for report in result.reports[1:]:
+        report.assert_complete(messages)
+    hit = result.reports[0]
+    hit.assert_exact()
+    assert hit.total("bursts") == 0
+    assert hit.total("delivered") + hit.total("lost_single") == messages
+    assert 2000 < hit.total("lost_single") < 9000
+    assert len(hit.missing) == 1, "what left the window is one stretch, the oldest of the hole"
+    record(
+        f"{setting.transport}, outage of 2.5 s with a window of 1.25 s",
+        f"{hit.total('lost_single')} messages lost, one stretch, each reported; {hit.total('delivered')} delivered",
+    )
+
+
+def test_a_killed_source_ends_its_session_and_the_next_begins_another(star: Star, setting: Setting) -> None:
+    config = setting.write(
+        "receiver transport_{t}_activity_timeout 2000", "source transport_{t}_sm_maximum_interval 500"
+    )
+    sinks = [Sink(host, config) for host in star.hosts[1:]]
+    first = Source(star.hosts[0], config, "-n", 100_000_000, "-r", 2000)
+    for sink in sinks:
+        sink.ready()
+    first.go()
+    time.sleep(1)
+    first.process.signal(signal.SIGKILL)
+    second = Source(star.hosts[0], config, "-n", 2000, "-r", 2000)
+    for sink in sinks:
+        sink.process.expect(r"^begin .*\n(.*\n)*begin ", 60)
+    second.go()
+    second.sent()
+    for sink in sinks:
+        sink.process.expect("^end ", 60)
+    time.sleep(0.5)
+    for sink in sinks:
+        report = sink.stop()
+        report.assert_exact()
+        old, new = report.data["sources"]
+        assert (old["begins"], old["ends"], new["begins"], new["ends"]) == (1, 1, 1, 0)
+        assert old["delivered"] > 500 and new["delivered"] == 2000
+        assert re.match(r"LBT-R[MU]:", old["source"]) and old["source"] != new["source"]
+    second.finish()
+
+
+def test_a_receiver_stopped_for_5_s_over_lbtrm_recovers_or_reports(star: Star, tmp_path: Path) -> None:
+    setting = Setting(tmp_path, "lbtrm")
+    messages = 14000
+    config = setting.write(
+        "receiver delivery_control_maximum_burst_loss 1000000",
+        "receiver transport_lbtrm_nak_generation_interval 20000",
+    )
+    stream = Stream(star, config, messages, "-s", 200, "-r", 2000, "-f", 1)
+    stream.go()
+    time.sleep(0.5)
+    stream.sinks[0].process.signal(signal.SIGSTOP)
+    time.sleep(5)
+    stream.sinks[0].process.signal(signal.SIGCONT)
+    result = stream.finish()
+    assert result.sent["seconds"] < messages / 2000 * 1.2 + 0.5, "the source was held up"
+    for report in result.reports:  # 10,000 datagrams are within the window: all are repaired
+        report.assert_complete(messages)
+    assert result.reports[0].transport("lost") > 100, "the test is too gentle"
+    record(
+        "lbtrm, a receiver stopped for 5 s at 2000 messages/s",
+        f"source unaffected; the receiver missed {result.reports[0].transport('lost')} datagrams and recovered all",
+    )
