@@ -82,7 +82,8 @@ static void on_stranger(struct um_lbtrm_channel *channel)
     if (suspect.count == 1) {
         um_lbtrm_rcv_malformed(suspect.session, rc);
     } else {
-        um_udp_note_unknown(receivers, &receivers->counts.lbtrm_unknown, channel->name);
+        receivers->counts.lbtrm_unknown++;
+        um_udp_tell_unknown(receivers, channel->name);
     }
 }
 
@@ -139,8 +140,7 @@ static int open_socket(struct um_lbtrm_channel *channel)
         .timestamps = opts->transport_lbtrm_receiver_timestamp != 0,
     };
     if (um_multicast_iface(opts, &iface) != 0 || um_udp_receivers_open_reader(receivers) != 0 ||
-        um_udp_open_group(receivers->reader, &channel->sock, &config, group, channel->port, &iface,
-                          false) != 0) {
+        um_udp_open_group(receivers->reader, &channel->sock, &config, group, channel->port, &iface, false) != 0) {
         return -1;
     }
     um_fd_init(&channel->ufd, channel->sock.fd, on_readable);

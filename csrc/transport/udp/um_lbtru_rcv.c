@@ -38,7 +38,8 @@ static void on_datagram(void *user, uint64_t now_ns)
     const struct um_udp_datagram *datagram = &receivers->datagram;
     if (datagram->from_ip != rcv->config.source_ip || datagram->from_port != rcv->config.source_port ||
         rcv->sock.fd < 0) {
-        um_udp_note_unknown(receivers, &receivers->counts.lbtru_unknown, rcv->common.base.source);
+        receivers->counts.lbtru_unknown++;
+        um_udp_tell_unknown(receivers, rcv->common.base.source);
         return;
     }
     um_udp_session_enter(&rcv->common);

@@ -96,11 +96,10 @@ void um_udp_read_pass(struct um_udp_receivers *receivers, struct um_udp_socket *
     um_udp_sessions_end_pass(receivers, now_ns);
 }
 
-void um_udp_note_unknown(struct um_udp_receivers *receivers, uint64_t *counter, const char *where)
+void um_udp_tell_unknown(struct um_udp_receivers *receivers, const char *where)
 {
     char text[INET_ADDRSTRLEN];
     struct in_addr from = {.s_addr = receivers->datagram.from_ip};
-    ++*counter;
     inet_ntop(AF_INET, &from, text, sizeof text);
     um_log_limited(&receivers->unknown_log, um_loop_now(receivers->env->loop), LOG_INTERVAL_NS, UM_LOG_DEBUG,
                    "Core-9006-10", "%s: datagrams of %s:%u belong to no session joined here: ignored", where, text,

@@ -63,8 +63,8 @@ int um_udp_receivers_open_reader(struct um_udp_receivers *receivers); /* 0, or -
 /* Send without waiting; what the kernel does not take is lost, counted and logged. */
 void um_udp_send(struct um_udp_receivers *receivers, int fd, const uint8_t *data, size_t len, uint32_t ip,
                  uint16_t port);
-/* A datagram that belongs to no session. */
-void um_udp_note_unknown(struct um_udp_receivers *receivers, uint64_t *counter, const char *where);
+/* Log that the present datagram belongs to no session. */
+void um_udp_tell_unknown(struct um_udp_receivers *receivers, const char *where);
 /* Take over the counts of a socket that is about to be closed. */
 void um_udp_bank_socket(struct um_udp_receivers *receivers, const struct um_udp_socket *sock);
 /* Something is missing: does the kernel drop datagrams at this socket? Looks once a second. */
