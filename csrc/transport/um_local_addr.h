@@ -38,4 +38,10 @@ static inline int um_multicast_iface(const struct um_context_options *opts, stru
                           : um_iface_default_multicast("resolver_multicast_interface", out);
 }
 
+/* Address a source session listens on: that of the interface the option names, else of `fallback`, else any; all of
+ * 127/8 can be bound. 0, or -1 + UM_EINVAL. */
+int um_listen_addr(const lbm_ipv4_address_mask_t *option, const lbm_ipv4_address_mask_t *fallback, struct in_addr *out);
+/* The address under which receivers most likely know a session that listens on all: that of topic resolution. */
+struct in_addr um_shown_addr(const struct um_context_options *opts);
+
 #endif

@@ -137,6 +137,18 @@ uint8_t *um_src_batch_reserve(struct um_src_session *session, uint32_t tidx, siz
     return out;
 }
 
+bool um_src_session_put_alone(struct um_src_session *session, const uint8_t *message, size_t len)
+{
+    um_src_session_flush(session);
+    uint8_t *out = um_src_batch_reserve(session, 0, len);
+    if (out == NULL) {
+        return false;
+    }
+    memcpy(out, message, len);
+    um_src_session_flush(session);
+    return true;
+}
+
 /* Adaptive: a message into an empty buffer leaves at once when the session was idle. */
 static bool adaptive_flush(const struct um_src_session *session, bool was_empty)
 {

@@ -143,6 +143,8 @@ void um_src_session_relieve(struct um_src_session *session);
 int um_src_session_admitted(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send);
 /* A datagram with the last numbers of streams; what waits goes out before it. With `only` of that stream alone. */
 void um_src_session_tell_numbers(struct um_src_session *session, struct um_src_stream *only);
+/* A ready-made LBMC message in a datagram of its own. False + error: out of memory. */
+bool um_src_session_put_alone(struct um_src_session *session, const uint8_t *message, size_t len);
 /* Refuse the send: -1 + UM_EWOULDBLOCK, and WAKEUP follows. */
 int um_src_session_refuse(struct um_src_session *session, struct um_src_stream *stream);
 uint32_t um_src_stream_last_sqn(const struct um_src_stream *stream); /* as a TSNI tells it */

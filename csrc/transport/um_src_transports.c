@@ -6,6 +6,7 @@
 static const struct um_src_transport_ops *const known[] = {
     &um_tcp_src_transport,
     &um_lbtrm_src_transport,
+    &um_lbtru_src_transport,
     &um_smx_src_transport,
 };
 

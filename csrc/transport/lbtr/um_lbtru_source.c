@@ -502,6 +502,18 @@ void um_lbtru_source_on_timer(struct um_lbtru_source *source, uint64_t now_ns)
 
 /* ---- statistics ---- */
 
+size_t um_lbtru_source_held(const struct um_lbtru_source *source)
+{
+    struct um_list *it;
+    size_t held = 0;
+    UM_LIST_FOREACH(it, &source->clients.all)
+    {
+        const struct um_lbtr_numbers *numbers = &client_of(it)->numbers;
+        held += numbers->next - numbers->unsent;
+    }
+    return held;
+}
+
 size_t um_lbtru_source_clients(const struct um_lbtru_source *source)
 {
     return source->clients.count;

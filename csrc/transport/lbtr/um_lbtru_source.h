@@ -68,6 +68,7 @@ void um_lbtru_source_on_packet(struct um_lbtru_source *source, uint64_t now_ns, 
                                const struct um_lbtru_address *from);
 void um_lbtru_source_on_timer(struct um_lbtru_source *source, uint64_t now_ns);
 
+size_t um_lbtru_source_held(const struct um_lbtru_source *source); /* datagrams not sent yet, of all clients */
 size_t um_lbtru_source_clients(const struct um_lbtru_source *source);
 void um_lbtru_source_stats(const struct um_lbtru_source *source, lbm_src_transport_stats_lbtru_t *out);
 void um_lbtru_source_stats_reset(struct um_lbtru_source *source);

@@ -11,9 +11,9 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "base/um_iface.h"
 #include "net/um_socket.h"
 #include "transport/tcp/um_tcp_client.h"
+#include "transport/um_local_addr.h"
 
 #define UM_KEEPALIVE_MIN_MS 20000u
 
@@ -102,31 +102,6 @@ static void take_options(struct um_tcp_session *session, const struct um_source_
 }
 
 /* Takes over the listening socket `fd`, also when it fails. */
-/* The address under which receivers most likely know a session that listens on all: that of topic resolution. */
-static struct in_addr shown_address(const struct um_context_options *opts)
-{
-    struct in_addr shown = {INADDR_ANY};
-    struct um_iface *list, iface;
-    const lbm_ipv4_address_mask_t *resolving = &opts->resolver_multicast_interface;
-    if (resolving->addr != INADDR_ANY && um_iface_match(resolving->addr, resolving->bits, &iface) == 0) {
-        return iface.addr;
-    }
-    int count = um_iface_list(&list);
-    for (int i = 0; i < count; i++) {
-        bool better = !list[i].loopback && list[i].multicast;
-        if (list[i].up && (better || shown.s_addr == INADDR_ANY)) {
-            shown = list[i].addr;
-        }
-        if (list[i].up && better) {
-            break;
-        }
-    }
-    if (count >= 0) {
-        um_free(list);
-    }
-    return shown;
-}
-
 static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const struct um_source_options *opts, int fd,
                                              struct in_addr addr, uint16_t port)
 {
@@ -146,7 +121,7 @@ static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const 
     take_options(session, opts);
     session->pool = pool;
     session->addr = addr;
-    session->shown = addr.s_addr == INADDR_ANY ? shown_address(pool->env->opts) : addr;
+    session->shown = addr.s_addr == INADDR_ANY ? um_shown_addr(pool->env->opts) : addr;
     session->port = port;
     session->session_id = um_random_u32_nonzero();
     session->transport_idx = atomic_fetch_add(&pool->env->next_transport_idx, 1);
@@ -231,23 +206,9 @@ static struct um_tcp_session *find_port(struct um_tcp_sources *pool, uint16_t po
     return NULL;
 }
 
-/* Address to listen on: that of the interface the option names, else of default_interface, else any. */
 static int listen_address(const struct um_tcp_sources *pool, const struct um_source_options *opts, struct in_addr *out)
 {
-    const lbm_ipv4_address_mask_t *wanted = &opts->transport_tcp_interface;
-    if (wanted->addr == INADDR_ANY) {
-        wanted = &pool->env->opts->default_interface;
-    }
-    struct um_iface iface;
-    out->s_addr = wanted->addr;
-    if (wanted->addr == INADDR_ANY) {
-        return 0;
-    }
-    if (um_iface_match(wanted->addr, wanted->bits, &iface) == 0) {
-        *out = iface.addr;
-        return 0;
-    }
-    return wanted->bits == 32 && (ntohl(wanted->addr) >> 24) == 127 ? 0 : -1; /* every 127/8 address can be bound */
+    return um_listen_addr(&opts->transport_tcp_interface, &pool->env->opts->default_interface, out);
 }
 
 static int listen_on(const struct um_source_options *opts, struct in_addr addr, uint16_t port, uint16_t *bound,

@@ -58,7 +58,13 @@ void um_udp_source_transmit(struct um_src_session *base, struct um_datagram *dat
         base->drops.unheard_bytes += datagram->len;
     }
     source->engine->pin(source, source->out.oldest);
+    bool gather = base->clients > 1 && !base->collecting; /* the same for several clients: one system call */
+    base->collecting |= gather;
     source->engine->commit(source, um_clock_ns(), datagram->len, datagram->user_bytes);
+    if (gather) {
+        base->collecting = false;
+        um_udp_source_push(base);
+    }
 }
 
 void um_udp_source_push(struct um_src_session *base)
