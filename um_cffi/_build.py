@@ -21,6 +21,7 @@ from cffi import FFI
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODULE = "um_cffi._native"
+SOURCES = ("_bridge.c", "_fast.c")
 
 OPAQUE = """
     lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
@@ -62,6 +63,7 @@ typedef struct { int type; char source[128]; ...; } lbm_src_transport_stats_t;
 typedef struct { int type; char source[128]; ...; } lbm_rcv_transport_stats_t;
 
 enum { LBM_OK, LBM_FAILURE, ... };
+#define UM_MSG_FLAG_HR_TIMESTAMP ...
 
 const char *lbm_version(void);
 const char *lbm_errmsg(void);
@@ -164,6 +166,8 @@ int um_py_send_many(um_py_source_t *state, const char *base, const uint64_t *off
 
 const void *um_py_src_transport(const lbm_src_transport_stats_t *stats);
 const void *um_py_rcv_transport(const lbm_rcv_transport_stats_t *stats);
+
+int um_py_add_fast(void);
 """
 
 
@@ -207,13 +211,14 @@ def make_ffi(
     limited = not sysconfig.get_config_var("Py_GIL_DISABLED")
     ffi.set_source(
         MODULE,
-        (HERE / "_bridge.c").read_text(),
+        "".join((HERE / name).read_text() for name in SOURCES),
         include_dirs=[str(include_dir)],
         library_dirs=list(library_dirs),
         runtime_library_dirs=list(runtime_library_dirs),
         extra_compile_args=[
             "-std=gnu11",
             "-Wno-unused-function",
+            *(["-DPy_LIMITED_API=0x03090000"] if limited else []),
             "-Werror=implicit-function-declaration",
             *extra_compile_args,
         ],
@@ -241,7 +246,7 @@ def compile_module(target: Path, include_dir: Path, library_dir: Path, runtime_l
 
 
 def _up_to_date(stamp: Path, include_dir: Path) -> bool:
-    inputs = [Path(__file__), HERE / "_bridge.c", *sorted((include_dir / "lbm").glob("*.h"))]
+    inputs = [Path(__file__), *(HERE / name for name in SOURCES), *sorted((include_dir / "lbm").glob("*.h"))]
     return stamp.exists() and all(path.stat().st_mtime <= stamp.stat().st_mtime for path in inputs)
 
 

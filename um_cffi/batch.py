@@ -6,7 +6,6 @@ the batch, its receiver and its context may go first, in any order.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from um_cffi._native import ffi, lib
-from um_cffi.errors import InvalidArgument
+from um_cffi.errors import InvalidArgument, OutOfMemory
 from um_cffi.events import MessageFlags, MessageType, ReceiverEvent, message_type
+
+if lib.um_py_add_fast() != 0:
+    raise OutOfMemory("the module um_cffi._fast cannot be made")
+
+from um_cffi._fast import (
+    Delivery,
+    Memory,
+    Message,
+    Pending,
+    Stream,
+    forget_memory,
+    set_python_parts,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -35,150 +47,29 @@ RECORD = np.dtype(
 """Columns of Batch.records: the layout of um_record_t."""
 assert RECORD.itemsize == ffi.sizeof("um_record_t")
 
-CHUNK = 512  # messages turned into objects at a time: bounds what is made before the first of them is looked at
 _DATA = int(MessageType.DATA)
 _REQUEST = int(MessageType.REQUEST)
-_MESSAGES = (_DATA, _REQUEST)
-
-_forked = False
 
 
-def forget_memory() -> None:
-    """In a child of fork(): the memory of batches belongs to the parent's library; leave it alone."""
-    global _forked
-    _forked = True
+def _describe(message: Message) -> str:
+    """The repr() of a message."""
+    kind = message.type
+    name = kind.name if isinstance(kind, MessageType) else str(kind)
+    return f"<Message {name} {message.topic!r} #{message.sequence_number} {len(message)} bytes from {message.source}>"
 
 
-class _Memory:
-    """A part of a taken batch, for numpy. The batch is released when no part of it is referenced any more."""
-
-    __slots__ = ("__array_interface__", "_owner")
-
-    def __init__(self, owner: object, address: int, size: int) -> None:
-        self._owner = owner
-        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (size,), "data": (address, True)}
-
-
-class _Owner:
-    """Releases a taken batch when it goes."""
-
-    __slots__ = ("_pointer", "_release")
-
-    def __init__(self, pointer: Any) -> None:
-        self._pointer = pointer
-        self._release = lib.um_batch_release
-
-    def __del__(self) -> None:
-        if not _forked:
-            self._release(self._pointer)
-
-
-def _bytes_at(owner: _Owner, pointer: Any, size: int) -> npt.NDArray[np.uint8]:
-    if size == 0:
-        return np.empty(0, np.uint8)
-    return np.asarray(_Memory(owner, int(ffi.cast("uintptr_t", pointer)), size))
-
-
-class _Chunk:
-    """The records of some messages; columns become lists when the first of them is asked for."""
-
-    __slots__ = ("_lists", "records", "sources", "topics")
-
-    def __init__(self, records: npt.NDArray[np.void], topics: Sequence[str], sources: Sequence[str]) -> None:
-        self.records = records
-        self.topics = topics
-        self.sources = sources
-        self._lists: dict[str, list[int]] = {}
-
-    def value(self, column: str, at: int) -> int:
-        """One value of a column."""
-        values = self._lists.get(column)
-        if values is None:
-            values = self._lists[column] = self.records[column].tolist()
-        return values[at]
-
-
-class Message:
-    """One received message. Cheap to make; stays valid for as long as it is referenced.
-
-    It keeps the whole batch it came in alive; call `retain()` on the few that are kept for long. May be handed to any
-    thread.
-    """
-
-    __slots__ = ("_at", "_chunk", "data")
-
-    data: memoryview
-    """The payload, read-only, without a copy. The view keeps its memory alive by itself."""
-
-    def __init__(self, data: memoryview, chunk: _Chunk, at: int) -> None:
-        self.data = data
-        self._chunk = chunk
-        self._at = at
-
-    @property
-    def topic(self) -> str:
-        """The topic it was sent on."""
-        chunk = self._chunk
-        return chunk.topics[chunk.value("topic", self._at)]
-
-    @property
-    def source(self) -> str:
-        """Source string of the session it came from."""
-        chunk = self._chunk
-        return chunk.sources[chunk.value("source", self._at)]
-
-    @property
-    def sequence_number(self) -> int:
-        """Number of the message in its topic and session; of the last fragment if it has several. Wraps at 2**32."""
-        return self._chunk.value("sequence_number", self._at)
-
-    @property
-    def flags(self) -> MessageFlags:
-        """How it came: retransmitted, immediate, ..."""
-        return MessageFlags(self._chunk.value("flags", self._at))
-
-    @property
-    def type(self) -> MessageType | int:
-        """DATA or REQUEST; other types are events and losses, when iterating over a Batch only."""
-        return message_type(self._chunk.value("type", self._at))
-
-    @property
-    def timestamp_ns(self) -> int:
-        """Arrival in the library: wall clock, nanoseconds since 1970, of the granularity of one read of the socket."""
-        return self._chunk.value("timestamp_ns", self._at)
-
-    @property
-    def hr_timestamp(self) -> int | None:
-        """Arrival at the network card, nanoseconds since 1970; None where the card gives none."""
-        return None
-
-    def retain(self) -> Message:
-        """Copy the message out of its batch, so that keeping it does not keep the batch. Returns itself."""
-        chunk, at = self._chunk, self._at
-        self.data = memoryview(bytes(self.data))
-        self._chunk = _Chunk(chunk.records[at : at + 1].copy(), chunk.topics, chunk.sources)
-        self._at = 0
-        return self
-
-    def is_event(self) -> bool:
-        """Whether it is a loss or another event, as only iterating over a Batch gives them."""
-        return self._chunk.value("type", self._at) not in _MESSAGES
-
-    def __len__(self) -> int:
-        """Length of the payload in bytes."""
-        return len(self.data)
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __bytes__(self) -> bytes:
-        """A copy of the payload."""
-        return bytes(self.data)
-
-    def __repr__(self) -> str:
-        kind = self.type
-        name = kind.name if isinstance(kind, MessageType) else str(kind)
-        return f"<Message {name} {self.topic!r} #{self.sequence_number} {len(self)} bytes from {self.source}>"
+__all__ = [
+    "RECORD",
+    "Batch",
+    "Delivery",
+    "Memory",
+    "Message",
+    "Pending",
+    "Stream",
+    "event_of",
+    "forget_memory",
+]
+set_python_parts(MessageFlags, message_type, _describe)
 
 
 class Batch:
@@ -189,15 +80,14 @@ class Batch:
     use them, several at a time.
     """
 
-    __slots__ = ("__weakref__", "_view", "data", "records", "sources", "topics")
+    __slots__ = ("__weakref__", "_memory", "_view", "data", "records", "sources", "topics")
 
-    def __init__(self, pointer: Any, topics: list[str], sources: list[str]) -> None:
-        """Takes over a um_batch_t. `topics` and `sources` are shared by the batches of a receiver and only grow."""
-        owner = _Owner(pointer)
-        self.data: npt.NDArray[np.uint8] = _bytes_at(owner, pointer.data, pointer.data_len)
+    def __init__(self, memory: Memory, topics: list[str], sources: list[str]) -> None:
+        """Made by receivers. `topics` and `sources` are shared by the batches of a receiver and only grow."""
+        self._memory = memory
+        self.data: npt.NDArray[np.uint8] = np.frombuffer(memory.data, np.uint8)
         """All payloads in one buffer; `offset` and `length` of the records tell where each one is."""
-        size = pointer.count * RECORD.itemsize
-        self.records: npt.NDArray[np.void] = _bytes_at(owner, pointer.records, size).view(RECORD)
+        self.records: npt.NDArray[np.void] = np.frombuffer(memory.records, RECORD)
         """One row for each message, loss or event, in order of arrival; see RECORD for the columns."""
         self.topics: Sequence[str] = topics
         """Topic names; the column `topic` holds indexes into it. The same for all batches of a receiver."""
@@ -222,32 +112,11 @@ class Batch:
 
     def __iter__(self) -> Iterator[Message]:
         """A Message for each record, events and losses included."""
-        count = len(self.records)
-        if count <= CHUNK:
-            return self._messages_from(0)
-        return itertools.chain.from_iterable(map(self._messages_from, range(0, count, CHUNK)))
-
-    def _part(self, begin: int, end: int) -> tuple[_Chunk, list[int], list[int]]:
-        """Some records: their chunk, and where their payloads begin and end."""
-        records = self.records[begin:end]
-        begins = records["offset"]
-        ends = begins + records["length"]
-        return _Chunk(records, self.topics, self.sources), begins.tolist(), ends.tolist()
-
-    def _messages_from(self, at: int) -> Iterator[Message]:
-        """The messages of one chunk; all of it lazily: objects that die young do not wake the garbage collector."""
-        chunk, begins, ends = self._part(at, at + CHUNK)
-        payloads = map(self.view.__getitem__, map(slice, begins, ends))
-        return map(Message, payloads, itertools.repeat(chunk), range(len(begins)))
+        return self._memory.messages(True)
 
     def __getitem__(self, at: int) -> Message:
-        """The message or event of one record."""
-        records = self.records[at : at + 1 or None]
-        if len(records) == 0:
-            raise IndexError(f"record {at} of {len(self.records)}")
-        begin = int(records["offset"][0])
-        data = self.view[begin : begin + int(records["length"][0])]
-        return Message(data, _Chunk(records, self.topics, self.sources), 0)
+        """The message or event of one record; IndexError when there is no such record."""
+        return self._memory.message(at)
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self.records)} records, {len(self.data)} bytes>"
@@ -260,9 +129,7 @@ class Batch:
 
     def messages(self) -> Iterator[Message]:
         """A Message for each message; events and losses are left out."""
-        if not self.events():
-            return iter(self)
-        return (message for message in self if not message.is_event())
+        return self._memory.messages(False)
 
     def _message_records(self) -> npt.NDArray[np.void]:
         types = self.records["type"]

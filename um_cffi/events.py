@@ -70,6 +70,8 @@ class MessageFlags(IntFlag):
     """With a hot-failover sequence number of 64 bits."""
     OTR = lib.LBM_MSG_FLAG_OTR
     """Recovered off the transport."""
+    HR_TIMESTAMP = lib.UM_MSG_FLAG_HR_TIMESTAMP
+    """`timestamp_ns` was taken by the network card or the kernel."""
 
 
 class SourceEventType(IntEnum):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi._base import SLICE_MS, Closing, milliseconds
 from um_cffi._native import ffi, lib
-from um_cffi.batch import CHUNK, Batch, Message, event_of
+from um_cffi.batch import Batch, Delivery, Memory, Message, Pending, Stream, event_of
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, InvalidOperation, TimedOut, check, raise_last, text
@@ -65,8 +65,9 @@ class _Receiving(Closing):
         self._on_event = on_event
         self._topics: list[str] = []
         self._sources: list[str] = []
-        self._pending: Iterator[Message] = iter(())  # of a batch taken for `async for`, not yet given
-        self._rest: tuple[Batch, int] | None = None  # taken for callbacks, of which one was interrupted
+        self._pending = Pending()  # taken for `async for`, not yet given
+        self._delivery = Delivery()
+        self._rest: tuple[Memory, int] | None = None  # taken for callbacks, of which one was interrupted
         self._newest_ns = 0  # arrival of the newest message taken for callbacks
         self._waiters: set[asyncio.Future[None]] = set()
         try:
@@ -100,19 +101,25 @@ class _Receiving(Closing):
 
     # -- taking from C --
 
-    def _take(self, max_messages: int, timeout_ms: int) -> Batch | None:
+    def _take(self, max_messages: int, timeout_ms: int) -> Memory | None:
         """The guard is held. One batch, or None when there was nothing in time or the collector was woken."""
         holder = ffi.new("um_batch_t **")
         if check(lib.um_collector_take(self._collector, max_messages, timeout_ms, holder)) == 0:
             return None
         pointer = holder[0]
+        memory = Memory(int(ffi.cast("uintptr_t", pointer)), self._topics, self._sources)
         for known, names, count in (
             (self._topics, pointer.topics, pointer.topic_count),
             (self._sources, pointer.sources, pointer.source_count),
         ):
             for at in range(len(known), count):
                 known.append(text(names[at]))
-        return Batch(pointer, self._topics, self._sources)
+        return memory
+
+    def _take_batch(self, max_messages: int, timeout_ms: int) -> Batch | None:
+        """As _take(), for the application."""
+        memory = self._take(max_messages, timeout_ms)
+        return None if memory is None else Batch(memory, self._topics, self._sources)
 
     # -- callbacks --
 
@@ -124,50 +131,30 @@ class _Receiving(Closing):
         with self._guard:
             if self._closed:
                 return 0
-            batch = self._take(_DISPATCH_MAX, 0)
-        if batch is None:
+            memory = self._take(_DISPATCH_MAX, 0)
+        if memory is None:
             return 0
-        self._newest_ns = int(batch.records["timestamp_ns"][-1])
-        return self._give(batch, 0)
+        self._newest_ns = memory.newest_ns
+        return self._give(memory, 0)
 
-    def _give(self, batch: Batch, begin: int) -> int:
+    def _give(self, memory: Memory, begin: int) -> int:
         """Give the records from `begin` on to the callbacks, each kind to its own. Returns their number."""
-        first, count = begin, len(batch)
-        for at in [*batch.events(), count]:
-            if at < begin:
-                continue
-            begin += self._give_messages(batch, begin, at)
-            if self._closed or at == count:
-                break
-            begin += 1
-            try:
-                self._tell(event_of(batch[at]))
-            except BaseException:
-                self._interrupted(batch, begin)
-                raise
-        return begin - first
-
-    def _give_messages(self, batch: Batch, begin: int, end: int) -> int:
-        """Give records that are all messages to on_message, as fast as Python can. Returns how many."""
-        call = self._on_message
+        call, at, count = self._on_message, begin, len(memory)
         assert call is not None
-        view = batch.view
-        done = begin
-        try:
-            for part in range(begin, end, CHUNK):
-                chunk, begins, ends = batch._part(part, min(part + CHUNK, end))
-                for first, last in zip(begins, ends):
-                    done += 1
-                    try:
-                        call(Message(view[first:last], chunk, done - part - 1))
-                    except Exception as error:
-                        self._failed(error)
-                    if self._closed:
-                        return done - begin
-        except BaseException:
-            self._interrupted(batch, done)
-            raise
-        return done - begin
+        while True:
+            try:
+                at = self._delivery.run(memory, at, call, self._failed)
+            except BaseException:
+                self._interrupted(memory, self._delivery.at)
+                raise
+            if self._closed or at == count:
+                return at - begin
+            at += 1
+            try:
+                self._tell(event_of(memory.message(at - 1)))
+            except BaseException:
+                self._interrupted(memory, at)
+                raise
 
     def _tell(self, event: ReceiverEvent) -> None:
         """Give an event to on_event."""
@@ -179,9 +166,9 @@ class _Receiving(Closing):
         except Exception as error:
             self._failed(error)
 
-    def _interrupted(self, batch: Batch, at: int) -> None:
+    def _interrupted(self, memory: Memory, at: int) -> None:
         """A callback raised what ends the dispatch: the next one goes on behind it."""
-        self._rest = (batch, at)
+        self._rest = (memory, at)
         if self._queue is not None:
             self._queue._interrupted(self)
 
@@ -221,7 +208,7 @@ class _Receiving(Closing):
             with self._guard:
                 if self._closed:
                     return None
-                batch = self._take(max_messages or 0, left)
+                batch = self._take_batch(max_messages or 0, left)
             if batch is not None:
                 if self._on_event is not None:
                     self._tell_events(batch)
@@ -259,8 +246,9 @@ class _Receiving(Closing):
             raise InvalidArgument(f"max_messages {max_messages}: must be None, or 1 or more")
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while True:
-            batch = self._take_now(max_messages or 0)
-            if batch is not None:
+            memory = self._take_now(max_messages or 0)
+            if memory is not None:
+                batch = Batch(memory, self._topics, self._sources)
                 if self._on_event is not None:
                     self._tell_events(batch)
                 return batch
@@ -269,7 +257,7 @@ class _Receiving(Closing):
                 return None
             await self._readable(left)
 
-    def _take_now(self, max_messages: int) -> Batch | None:
+    def _take_now(self, max_messages: int) -> Memory | None:
         with self._guard:
             if self._inherited:
                 self._check_open()
@@ -295,7 +283,7 @@ class _Receiving(Closing):
             if timer is not None:
                 timer.cancel()
 
-    async def __aiter__(self) -> AsyncIterator[Message]:
+    def __aiter__(self) -> AsyncIterator[Message]:
         """Messages as they come: `async for message in receiver`, until the receiver is closed.
 
         No thread is involved: the event loop watches a descriptor, and messages are handed out of batches. Leaving the
@@ -305,20 +293,24 @@ class _Receiving(Closing):
         """
         self._check_pull("async for")
         self._check_open()
-        events = True
+        return Stream(self._pending, self._next_message)
+
+    async def _next_message(self) -> Message:
+        """The next message for `async for` when it does not simply come next in what is pending."""
         while True:
-            for message in self._pending:
-                if events and message.is_event():
-                    self._tell(event_of(message))
-                else:
-                    yield message
-            batch = self._take_now(_ASYNC_MAX)
-            if batch is not None:
-                events = bool(batch.events())
-                self._pending = iter(batch)
+            message = self._pending.message()
+            if message is not None:
+                return message
+            event = self._pending.event()
+            if event is not None:
+                self._tell(event_of(event))
+                continue
+            memory = self._take_now(_ASYNC_MAX)
+            if memory is not None:
+                self._pending.fill(memory)
                 await asyncio.sleep(0)
             elif self._closed:
-                return
+                raise StopAsyncIteration
             else:
                 await self._readable(None)
 
@@ -339,6 +331,7 @@ class _Receiving(Closing):
             check(lib.um_collector_delete(collector))
 
     def _close(self, patience: float | None) -> None:
+        self._delivery.stop()
         try:
             check(self._delete_receiver())
             self._leave_queue(patience)
