@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from um_cffi import Context, EventQueue, Message, Receiver, Source
+from um_cffi import Context, EventQueue, Message, Receiver, Source, WildcardReceiver
 
-COUNT = 5
+COUNT = 10
 received = 0
 
 
@@ -21,8 +21,11 @@ def on_message(message: Message) -> None:
 queue = EventQueue(queue_size_warning=1000)
 with queue, Context() as sending, Context() as receiving, Source(sending, "Jobs") as source:
     Receiver(receiving, "Jobs", on_message, queue=queue)
+    everything = WildcardReceiver(receiving, "^Job", on_message, queue=queue)  # several may share one queue
     source.wait_receivers()
-    for number in range(COUNT):
+    while everything.counts().sources == 0:
+        queue.dispatch(timeout=0.01)
+    for number in range(COUNT // 2):
         source.send(f"job {number}".encode(), flush=True)
     queue.dispatch(timeout=10)  # returns after unblock(), or when the time has passed
     receiving.close()  # a queue is closed after the receivers that use it

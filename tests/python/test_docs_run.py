@@ -1,8 +1,12 @@
-"""The Python pages of the documentation and the Python examples do what they say. Each runs in a host of its own."""
+"""The Python pages of the documentation and the Python examples do what they say. Each runs in a host of its own.
+
+Also: a Python program can do everything that the C example programs do.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -35,3 +39,45 @@ def test_the_publishing_and_the_subscribing_example_meet(host: Host) -> None:
     host.start_command(sys.executable, str(folder / "publish.py"), "news", "3", env=ENV).finish()
     lines = [line for line in subscriber.finish().splitlines() if "#" in line]
     assert lines == ["news #0: message 0", "news #1: message 1", "news #2: message 2"]
+
+
+def test_every_c_example_has_a_python_twin() -> None:
+    """The page names each C program, and Python examples and names that exist."""
+    page = (ROOT / "docs" / "python" / "c_programs.md").read_text()
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    programs = {path.stem for path in (ROOT / "examples" / "c").glob("*.c") if not path.name.startswith("ex_")}
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row[1])}
+    assert programs <= named, programs - named
+    assert set(EXAMPLES) == set(re.findall(r"`(\w+\.py)`", page))
+
+
+def test_every_call_of_the_c_examples_has_a_python_name() -> None:
+    import um_cffi
+
+    page = (ROOT / "docs" / "python" / "c_programs.md").read_text()
+    header = (ROOT / "include" / "lbm.h").read_text()
+    functions = set(re.findall(r"\b(lbm_\w+)\(", header))
+    sources = "".join(path.read_text() for path in (ROOT / "examples" / "c").glob("*.[ch]"))
+    used = {name for name in re.findall(r"\blbm_\w+", sources) if name in functions}
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `lbm_")]
+    known = [name.replace("*", r"\w+") for row in rows for name in re.findall(r"`(lbm_[\w*]+)`", row[1])]
+    assert len(used) > 40
+    missing = {name for name in used if not any(re.fullmatch(pattern, name) for pattern in known)}
+    assert not missing, missing
+    for path in {path for row in rows for path in re.findall(r"`((?:um_cffi\.)?[A-Za-z]+(?:\.\w+)*)`", row[2])}:
+        thing: object = um_cffi
+        for part in path.removeprefix("um_cffi.").split("."):
+            if path not in ("um_cffi.library", "UmError.errnum", "options", "logging"):
+                thing = getattr(thing, part)
+
+
+@pytest.mark.parametrize(("c_role", "python_role"), [("ping", "pong"), ("pong", "ping")])
+def test_python_and_c_play_ping_pong(host: Host, c_role: str, python_role: str) -> None:
+    script = str(ROOT / "examples" / "python" / "ping_pong.py")
+    python = host.start_command(sys.executable, script, python_role, "20", env=ENV)
+    c = host.start("lbmpong", "-M", "20", c_role)
+    if c_role == "ping":
+        assert "Elapsed time" in c.finish()
+        python.finish()
+    else:
+        assert "20 round trips: median" in python.finish()
