@@ -2,12 +2,14 @@
 #include "sim_net.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define GROUPS 16
+#define NOBODY -1
 
 /* Payload shared by the deliveries of one multicast datagram. */
 struct sim_payload {
@@ -17,14 +19,19 @@ struct sim_payload {
 };
 
 struct sim_event {
-    uint64_t at_ns;
-    uint64_t order; /* equal times: first come, first served */
-    int node;       /* -1: every member of `group` */
-    int from;       /* -1: timer */
+    int node; /* NOBODY: every member of `group` whose link is like all others */
+    int from; /* NOBODY: timer */
     int group;
     uint64_t timer_generation;
     struct sim_payload *payload;
 };
+
+/* The heap holds times and places; the events themselves stay where they are. */
+struct sim_place {
+    uint64_t at_ns;
+    uint64_t order_index; /* order << 24 | index: equal times are first come, first served */
+};
+#define EVENTS_MAX (1u << 24)
 
 struct sim_node {
     sim_packet_fn on_packet;
@@ -32,8 +39,13 @@ struct sim_node {
     void *arg;
     int island;
     bool stopped;
-    uint64_t timer_due_ns;
+    int64_t clock_ns;      /* offset */
+    uint64_t timer_due_ns; /* by its own clock */
     uint64_t timer_generation;
+    const struct sim_impairment *impairment; /* NULL: as all others */
+    struct sim_impairment own;
+    bool bad;            /* a burst of losses goes on */
+    uint64_t idle_at_ns; /* when its link has carried what waits */
 };
 
 struct sim_group {
@@ -49,8 +61,11 @@ struct sim {
     struct sim_node *nodes;
     size_t node_count;
     struct sim_group groups[GROUPS];
-    struct sim_event *heap;
+    struct sim_place *heap;
     size_t heap_count, heap_capacity;
+    struct sim_event *events;
+    uint32_t *free_events;
+    size_t event_count, free_count;
     sim_tap_fn tap;
     void *tap_arg;
     sim_invariant_fn invariant;
@@ -70,6 +85,12 @@ static void *need(void *ptr)
 
 struct sim *sim_create(uint64_t seed)
 {
+    static bool tuned;
+    if (!tuned) { /* worlds come and go by the thousand: their memory stays in the process */
+        mallopt(M_MMAP_THRESHOLD, 1 << 30);
+        mallopt(M_TRIM_THRESHOLD, 1 << 30);
+        tuned = true;
+    }
     struct sim *sim = need(calloc(1, sizeof *sim));
     um_rng_seed(&sim->rng, seed);
     sim->now_ns = SIM_SEC; /* engines may treat time 0 as "never" */
@@ -87,12 +108,14 @@ static void drop_payload(struct sim_payload *payload)
 void sim_destroy(struct sim *sim)
 {
     for (size_t i = 0; i < sim->heap_count; i++) {
-        drop_payload(sim->heap[i].payload);
+        drop_payload(sim->events[sim->heap[i].order_index % EVENTS_MAX].payload);
     }
     for (int i = 0; i < GROUPS; i++) {
         free(sim->groups[i].nodes);
     }
     free(sim->heap);
+    free(sim->events);
+    free(sim->free_events);
     free(sim->nodes);
     free(sim);
 }
@@ -117,36 +140,44 @@ int sim_add_node(struct sim *sim, sim_packet_fn on_packet, sim_timer_fn on_timer
 
 /* ---- event heap ---- */
 
-static bool before(const struct sim_event *a, const struct sim_event *b)
+static bool before(const struct sim_place *a, const struct sim_place *b)
 {
-    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order_index < b->order_index;
 }
 
-static void push(struct sim *sim, struct sim_event event)
+static void grow(struct sim *sim)
+{
+    sim->heap_capacity = sim->heap_capacity == 0 ? 1024 : sim->heap_capacity * 2;
+    if (sim->heap_capacity > EVENTS_MAX) {
+        need(NULL);
+    }
+    sim->heap = need(realloc(sim->heap, sim->heap_capacity * sizeof *sim->heap));
+    sim->events = need(realloc(sim->events, sim->heap_capacity * sizeof *sim->events));
+    sim->free_events = need(realloc(sim->free_events, sim->heap_capacity * sizeof *sim->free_events));
+}
+
+static void push(struct sim *sim, uint64_t at_ns, struct sim_event event)
 {
     if (sim->heap_count == sim->heap_capacity) {
-        sim->heap_capacity = sim->heap_capacity == 0 ? 1024 : sim->heap_capacity * 2;
-        sim->heap = need(realloc(sim->heap, sim->heap_capacity * sizeof *sim->heap));
+        grow(sim);
     }
-    event.order = sim->next_order++;
+    uint32_t index = sim->free_count > 0 ? sim->free_events[--sim->free_count] : (uint32_t)sim->event_count++;
+    struct sim_place place = {at_ns, sim->next_order++ << 24 | index};
     size_t i = sim->heap_count++;
-    while (i > 0 && before(&event, &sim->heap[(i - 1) / 2])) {
+    sim->events[index] = event;
+    while (i > 0 && before(&place, &sim->heap[(i - 1) / 2])) {
         sim->heap[i] = sim->heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
-    sim->heap[i] = event;
+    sim->heap[i] = place;
 }
 
 static struct sim_event pop(struct sim *sim)
 {
-    struct sim_event top = sim->heap[0];
-    struct sim_event last = sim->heap[--sim->heap_count];
+    uint32_t index = (uint32_t)(sim->heap[0].order_index % EVENTS_MAX);
+    struct sim_place last = sim->heap[--sim->heap_count];
     size_t i = 0;
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child >= sim->heap_count) {
-            break;
-        }
+    for (size_t child; (child = 2 * i + 1) < sim->heap_count; i = child) {
         if (child + 1 < sim->heap_count && before(&sim->heap[child + 1], &sim->heap[child])) {
             child++;
         }
@@ -154,28 +185,45 @@ static struct sim_event pop(struct sim *sim)
             break;
         }
         sim->heap[i] = sim->heap[child];
-        i = child;
     }
     if (sim->heap_count > 0) {
         sim->heap[i] = last;
     }
-    return top;
+    sim->free_events[sim->free_count++] = index;
+    return sim->events[index];
 }
 
 /* ---- nodes and links ---- */
 
-void sim_set_timer(struct sim *sim, int node, uint64_t due_ns)
+uint64_t sim_node_now(const struct sim *sim, int node)
+{
+    return sim->now_ns + (uint64_t)sim->nodes[node].clock_ns;
+}
+
+static void schedule(struct sim *sim, int node)
 {
     struct sim_node *n = &sim->nodes[node];
-    if (due_ns == n->timer_due_ns) {
-        return;
-    }
-    n->timer_due_ns = due_ns;
     n->timer_generation++;
-    if (due_ns != UINT64_MAX) {
-        uint64_t at = due_ns > sim->now_ns ? due_ns : sim->now_ns;
-        push(sim, (struct sim_event){.at_ns = at, .node = node, .from = -1, .timer_generation = n->timer_generation});
+    if (n->timer_due_ns != UINT64_MAX) {
+        uint64_t now_ns = sim_node_now(sim, node);
+        uint64_t wait_ns = n->timer_due_ns > now_ns ? n->timer_due_ns - now_ns : 0;
+        push(sim, sim->now_ns + wait_ns,
+             (struct sim_event){.node = node, .from = NOBODY, .timer_generation = n->timer_generation});
     }
+}
+
+void sim_set_timer(struct sim *sim, int node, uint64_t due_ns)
+{
+    if (due_ns != sim->nodes[node].timer_due_ns) {
+        sim->nodes[node].timer_due_ns = due_ns;
+        schedule(sim, node);
+    }
+}
+
+void sim_jump_clock(struct sim *sim, int node, int64_t by_ns)
+{
+    sim->nodes[node].clock_ns += by_ns;
+    schedule(sim, node);
 }
 
 void sim_join(struct sim *sim, int group, int node)
@@ -204,35 +252,69 @@ static struct sim_payload *new_payload(const uint8_t *data, size_t len)
     return payload;
 }
 
+/* Does the link to this node lose the datagram? */
+static bool lost(struct sim *sim, struct sim_node *node, const struct sim_impairment *impairment)
+{
+    if (impairment->burst_begin > 0) {
+        node->bad = node->bad ? !happens(sim, impairment->burst_end) : happens(sim, impairment->burst_begin);
+    }
+    return (impairment->burst_begin > 0 && node->bad) || happens(sim, impairment->loss);
+}
+
+/* The payload as it arrives: another one when a byte changed. Either is to be dropped by the caller. */
+static struct sim_payload *carried(struct sim *sim, const struct sim_impairment *impairment,
+                                   struct sim_payload *payload)
+{
+    if (payload->len == 0 || !happens(sim, impairment->corruption)) {
+        payload->refs++;
+        return payload;
+    }
+    struct sim_payload *changed = new_payload(payload->data, payload->len);
+    changed->data[um_rng_range(&sim->rng, 0, payload->len - 1)] ^= (uint8_t)um_rng_range(&sim->rng, 1, 255);
+    return changed;
+}
+
+/* What a link of limited rate adds to the delay; UINT64_MAX: its queue is full. */
+static uint64_t queueing(struct sim *sim, struct sim_node *node, const struct sim_impairment *impairment, size_t len)
+{
+    if (impairment->rate_bps == 0) {
+        return 0;
+    }
+    uint64_t idle_at_ns = node->idle_at_ns > sim->now_ns ? node->idle_at_ns : sim->now_ns;
+    if ((idle_at_ns - sim->now_ns) * impairment->rate_bps / 8 / SIM_SEC + len > impairment->queue_bytes) {
+        return UINT64_MAX;
+    }
+    node->idle_at_ns = idle_at_ns + len * 8 * SIM_SEC / impairment->rate_bps;
+    return node->idle_at_ns - sim->now_ns;
+}
+
 static void deliver(struct sim *sim, int from, int to, struct sim_payload *payload)
 {
-    const struct sim_impairment *impairment = &sim->impairment;
-    if (sim->nodes[from].island != sim->nodes[to].island || happens(sim, impairment->loss)) {
+    struct sim_node *node = &sim->nodes[to];
+    const struct sim_impairment *impairment = node->impairment != NULL ? node->impairment : &sim->impairment;
+    if (sim->nodes[from].island != node->island || lost(sim, node, impairment)) {
         return;
     }
     int copies = happens(sim, impairment->duplication) ? 2 : 1;
     while (copies-- > 0) {
+        uint64_t waits = queueing(sim, node, impairment, payload->len);
+        if (waits == UINT64_MAX) {
+            return;
+        }
         uint64_t delay = impairment->delay_min_ns == impairment->delay_max_ns
                              ? impairment->delay_min_ns
                              : um_rng_range(&sim->rng, impairment->delay_min_ns, impairment->delay_max_ns);
         delay += happens(sim, impairment->reordering) ? impairment->delay_max_ns : 0;
-        struct sim_payload *carried = payload;
-        if (payload->len > 0 && happens(sim, impairment->corruption)) {
-            carried = new_payload(payload->data, payload->len);
-            carried->data[um_rng_range(&sim->rng, 0, payload->len - 1)] ^= (uint8_t)um_rng_range(&sim->rng, 1, 255);
-        } else {
-            carried->refs++;
-        }
-        push(sim, (struct sim_event){.at_ns = sim->now_ns + delay, .node = to, .from = from, .payload = carried});
+        push(sim, sim->now_ns + waits + delay,
+             (struct sim_event){.node = to, .from = from, .payload = carried(sim, impairment, payload)});
     }
 }
 
-/* Without impairment all members hear it at one time: one event. */
-static bool unimpaired(const struct sim *sim)
+/* All members whose link is like all others hear it at one time: one event, their losses are drawn then. */
+static bool at_one_time(const struct sim *sim)
 {
     const struct sim_impairment *i = &sim->impairment;
-    return i->loss == 0 && i->duplication == 0 && i->corruption == 0 && i->reordering == 0 &&
-           i->delay_min_ns == i->delay_max_ns;
+    return i->reordering == 0 && i->delay_min_ns == i->delay_max_ns && i->rate_bps == 0;
 }
 
 static bool sending(struct sim *sim, int from, const uint8_t *data, size_t len)
@@ -250,23 +332,21 @@ static bool sending(struct sim *sim, int from, const uint8_t *data, size_t len)
 
 void sim_multicast(struct sim *sim, int group, int from, const uint8_t *data, size_t len)
 {
-    if (!sending(sim, from, data, len)) {
+    if (!sending(sim, from, data, len) || happens(sim, sim->impairment.shared_loss)) {
         return;
     }
     struct sim_payload *payload = new_payload(data, len);
     struct sim_group *g = &sim->groups[group];
-    if (unimpaired(sim)) {
+    bool together = at_one_time(sim);
+    if (together) {
         payload->refs++;
-        push(sim, (struct sim_event){.at_ns = sim->now_ns + sim->impairment.delay_min_ns,
-                                     .node = -1,
-                                     .from = from,
-                                     .group = group,
-                                     .payload = payload});
-        drop_payload(payload);
-        return;
+        push(sim, sim->now_ns + sim->impairment.delay_min_ns,
+             (struct sim_event){.node = NOBODY, .from = from, .group = group, .payload = payload});
     }
     for (size_t i = 0; i < g->count; i++) {
-        deliver(sim, from, g->nodes[i], payload);
+        if (!together || sim->nodes[g->nodes[i]].impairment != NULL) {
+            deliver(sim, from, g->nodes[i], payload);
+        }
     }
     drop_payload(payload);
 }
@@ -289,6 +369,18 @@ void sim_impair(struct sim *sim, const struct sim_impairment *impairment)
     }
 }
 
+void sim_impair_node(struct sim *sim, int node, const struct sim_impairment *impairment)
+{
+    struct sim_node *n = &sim->nodes[node];
+    n->impairment = NULL;
+    n->bad = false;
+    if (impairment != NULL) {
+        n->own = *impairment;
+        n->own.delay_max_ns = n->own.delay_max_ns < n->own.delay_min_ns ? n->own.delay_min_ns : n->own.delay_max_ns;
+        n->impairment = &n->own;
+    }
+}
+
 void sim_island(struct sim *sim, int node, int island)
 {
     sim->nodes[node].island = island;
@@ -296,12 +388,9 @@ void sim_island(struct sim *sim, int node, int island)
 
 void sim_stop_node(struct sim *sim, int node, bool stopped)
 {
-    struct sim_node *n = &sim->nodes[node];
-    uint64_t due = n->timer_due_ns;
-    n->stopped = stopped;
-    if (!stopped && due != UINT64_MAX) {
-        n->timer_due_ns = UINT64_MAX; /* what came due meanwhile fires now */
-        sim_set_timer(sim, node, due);
+    sim->nodes[node].stopped = stopped;
+    if (!stopped) {
+        schedule(sim, node); /* what came due meanwhile fires now */
     }
 }
 
@@ -317,13 +406,26 @@ void sim_invariant(struct sim *sim, sim_invariant_fn invariant, void *arg)
     sim->invariant_arg = arg;
 }
 
+static void hear(struct sim *sim, int to, const struct sim_payload *payload, int from)
+{
+    struct sim_node *node = &sim->nodes[to];
+    node->on_packet(node->arg, sim_node_now(sim, to), payload->data, payload->len, from);
+}
+
 static void run_group_event(struct sim *sim, const struct sim_event *event)
 {
     struct sim_group *g = &sim->groups[event->group];
+    const struct sim_impairment *impairment = &sim->impairment;
     for (size_t i = 0; i < g->count; i++) {
         struct sim_node *node = &sim->nodes[g->nodes[i]];
-        if (!node->stopped && node->island == sim->nodes[event->from].island) {
-            node->on_packet(node->arg, sim->now_ns, event->payload->data, event->payload->len, event->from);
+        if (node->stopped || node->impairment != NULL || node->island != sim->nodes[event->from].island ||
+            lost(sim, node, impairment)) {
+            continue;
+        }
+        for (int copies = happens(sim, impairment->duplication) ? 2 : 1; copies > 0; copies--) {
+            struct sim_payload *payload = carried(sim, impairment, event->payload);
+            hear(sim, g->nodes[i], payload, event->from);
+            drop_payload(payload);
         }
     }
     drop_payload(event->payload);
@@ -331,28 +433,28 @@ static void run_group_event(struct sim *sim, const struct sim_event *event)
 
 static void run_event(struct sim *sim, const struct sim_event *event)
 {
-    if (event->node < 0) {
+    if (event->node == NOBODY) {
         run_group_event(sim, event);
         return;
     }
     struct sim_node *node = &sim->nodes[event->node];
-    if (event->from >= 0) {
+    if (event->from != NOBODY) {
         if (!node->stopped) {
-            node->on_packet(node->arg, sim->now_ns, event->payload->data, event->payload->len, event->from);
+            hear(sim, event->node, event->payload, event->from);
         }
         drop_payload(event->payload);
     } else if (event->timer_generation == node->timer_generation && !node->stopped) {
         node->timer_due_ns = UINT64_MAX;
         node->timer_generation++;
-        node->on_timer(node->arg, sim->now_ns);
+        node->on_timer(node->arg, sim_node_now(sim, event->node));
     }
 }
 
 bool sim_run(struct sim *sim, uint64_t until_ns)
 {
     while (!sim->failed && sim->heap_count > 0 && sim->heap[0].at_ns <= until_ns) {
+        sim->now_ns = sim->heap[0].at_ns;
         struct sim_event event = pop(sim);
-        sim->now_ns = event.at_ns;
         run_event(sim, &event);
         if (sim->invariant != NULL && !sim->invariant(sim->invariant_arg, sim->now_ns)) {
             sim->failed = true;
@@ -401,8 +503,14 @@ static uint64_t seed_argument(void)
 
 static uint64_t fixed_seed(void)
 {
-    const char *text = getenv("UM_SIM_SEED");
-    return text != NULL ? strtoull(text, NULL, 0) : seed_argument();
+    static uint64_t seed;
+    static bool known;
+    if (!known) {
+        const char *text = getenv("UM_SIM_SEED");
+        seed = text != NULL ? strtoull(text, NULL, 0) : seed_argument();
+        known = true;
+    }
+    return seed;
 }
 
 uint64_t sim_first_seed(void)
@@ -411,11 +519,34 @@ uint64_t sim_first_seed(void)
     return fixed != 0 ? fixed : 1;
 }
 
+static uint64_t number_of(const char *variable, uint64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text != NULL ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static uint64_t last_seed(uint64_t count, uint64_t share)
+{
+    uint64_t fixed = fixed_seed();
+    if (fixed != 0) {
+        return fixed;
+    }
+    if (getenv("UM_SIM_SEEDS") != NULL) {
+        count = number_of("UM_SIM_SEEDS", 0) / share;
+    } else {
+        count /= number_of("UM_SIM_PART", 1);
+    }
+    return count > 0 ? count : 1;
+}
+
 uint64_t sim_last_seed(uint64_t count)
 {
-    const char *text = getenv("UM_SIM_SEEDS");
-    uint64_t fixed = fixed_seed();
-    return fixed != 0 ? fixed : (text != NULL ? strtoull(text, NULL, 0) : count);
+    return last_seed(count, 1);
+}
+
+uint64_t sim_last_seed_of_crowd(uint64_t count)
+{
+    return last_seed(count, 100);
 }
 
 bool sim_report(const char *scenario, uint64_t seed)

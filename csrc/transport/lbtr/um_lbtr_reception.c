@@ -145,8 +145,8 @@ static void believe_trail(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_
     for (size_t i = 0; i < rx->gaps.count; i++) {
         struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
         if (gap->doom_ns != 0) {
-            gap->doom_ns = 0;
-            wait_for(rx, gap, now_ns, rx->config.initial_ns);
+            gap->doom_ns = 0; /* its NAKs go on where they were */
+            due(rx, gap->next_ns);
         }
     }
 }
@@ -248,6 +248,10 @@ static enum um_lbtr_arrival advance(struct um_lbtr_reception *rx, uint64_t now_n
         }
         return UM_LBTR_ACCEPTED;
     }
+    if (rx->next_hearsay_ns > now_ns) {
+        rx->next_hearsay_ns = 0;
+        due(rx, now_ns);
+    }
     size_t index = um_lbtr_gaps_find(&rx->gaps, from);
     uint32_t told = index < rx->gaps.count ? um_lbtr_gaps_at(&rx->gaps, index)->first : rx->claim_end;
     if (um_sqn_older(told, from)) {
@@ -285,7 +289,7 @@ static enum um_lbtr_arrival far_ahead(struct um_lbtr_reception *rx, uint64_t now
     if (++rx->far_count < FAR_STREAM) {
         return UM_LBTR_INSANE;
     }
-    uint32_t first = rx->claim_end; /* what was claimed before is a gap, or was given up */
+    uint32_t first = rx->claim_end; /* what was claimed before is a gap, or was reported */
     give_up_before(rx, now_ns, first, UM_LBTR_LOSS_TIME);
     rx->counters.lost += sqn - first;
     report(rx, now_ns, first, sqn, UM_LBTR_LOSS_TIME);
@@ -405,10 +409,24 @@ void um_lbtr_reception_ncf(struct um_lbtr_reception *rx, uint64_t now_ns, uint32
 
 /* ---- NAKs ---- */
 
+/* Only session messages told of it, no datagram yet. */
+static bool is_hearsay(const struct um_lbtr_reception *rx, const struct um_lbtr_gap *gap)
+{
+    return !um_sqn_older(gap->first, rx->expected);
+}
+
+/* When a NAK may go out for it. */
+static uint64_t nak_at(const struct um_lbtr_reception *rx, const struct um_lbtr_gap *gap)
+{
+    uint64_t at = gap->next_ns > rx->next_round_ns ? gap->next_ns : rx->next_round_ns;
+    return is_hearsay(rx, gap) && rx->next_hearsay_ns > at ? rx->next_hearsay_ns : at;
+}
+
 struct nak_round {
     struct um_lbtr_reception *rx;
     uint64_t now_ns;
     bool cut; /* more is due than may be asked for now */
+    uint32_t hearsay;
     size_t count;
     uint32_t sqns[UM_LBTR_NAK_LIST_MAX];
 };
@@ -424,15 +442,15 @@ static void send_nak(struct nak_round *round)
     }
 }
 
-/* How many more numbers may be asked for now. Of what only a session message told, one packet full in a span. */
+/* How many more numbers may be asked for now. Of what only a session message told, one packet full. */
 static uint32_t budget_for(const struct nak_round *round, const struct um_lbtr_gap *gap)
 {
     const struct um_lbtr_reception *rx = round->rx;
     if (rx->span.packets >= NAK_PACKETS) {
         return 0;
     }
-    if (!um_sqn_older(gap->first, rx->expected)) {
-        return rx->nak_list_max - rx->span.hearsay;
+    if (is_hearsay(rx, gap)) {
+        return rx->nak_list_max - round->hearsay;
     }
     return NAK_FULL * rx->nak_list_max - rx->span.numbers;
 }
@@ -444,14 +462,18 @@ static void ask_for(struct nak_round *round, size_t index)
     struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, index);
     uint32_t budget = budget_for(round, gap);
     if (gap->end - gap->first > budget) {
-        round->cut = true;
-        if (budget == 0 || !um_lbtr_gaps_split(&rx->gaps, index, gap->first + budget)) {
+        round->cut = round->cut || !is_hearsay(rx, gap) || rx->span.packets >= NAK_PACKETS;
+        if (budget == 0) {
+            return;
+        }
+        if (!um_lbtr_gaps_split(&rx->gaps, index, gap->first + budget)) {
+            wait_for(rx, gap, round->now_ns, rx->config.backoff_ns);
             return;
         }
         gap = um_lbtr_gaps_at(&rx->gaps, index);
     }
-    if (!um_sqn_older(gap->first, rx->expected)) {
-        rx->span.hearsay += gap->end - gap->first;
+    if (is_hearsay(rx, gap)) {
+        round->hearsay += gap->end - gap->first;
     } else {
         rx->span.numbers += gap->end - gap->first;
     }
@@ -474,18 +496,22 @@ static void send_naks(struct um_lbtr_reception *rx, uint64_t now_ns)
     round.now_ns = now_ns;
     round.cut = false;
     round.count = 0;
+    round.hearsay = 0;
     if (now_ns >= rx->span.end_ns) {
         rx->span.end_ns = now_ns + NAK_SPAN_NS;
-        rx->span.packets = rx->span.numbers = rx->span.hearsay = 0;
+        rx->span.packets = rx->span.numbers = 0;
     }
     for (size_t i = 0; i < rx->gaps.count; i++) {
         struct um_lbtr_gap *gap = um_lbtr_gaps_at(&rx->gaps, i);
-        if (gap->doom_ns == 0 && gap->next_ns <= now_ns) {
+        if (gap->doom_ns == 0 && nak_at(rx, gap) <= now_ns) {
             ask_for(&round, i);
         }
     }
     send_nak(&round);
     rx->next_round_ns = round.cut ? rx->span.end_ns : now_ns;
+    if (round.hearsay >= rx->nak_list_max) { /* more only when a repair proves that the session message was true */
+        rx->next_hearsay_ns = now_ns + rx->config.backoff_ns;
+    }
 }
 
 /* What time has done; true: a NAK is due. */
@@ -499,7 +525,7 @@ static bool expire(struct um_lbtr_reception *rx, uint64_t now_ns)
         } else if (now_ns >= gap->limit_ns) {
             give_up(rx, now_ns, i, UM_LBTR_LOSS_TIME);
         } else {
-            nak = nak || (gap->doom_ns == 0 && now_ns >= gap->next_ns);
+            nak = nak || (gap->doom_ns == 0 && now_ns >= nak_at(rx, gap));
             i++;
         }
     }
@@ -515,7 +541,7 @@ static void schedule(struct um_lbtr_reception *rx, uint64_t now_ns)
         if (gap->doom_ns != 0) {
             at = gap->doom_ns < at ? gap->doom_ns : at;
         } else if (naks_flow(rx)) {
-            uint64_t nak = gap->next_ns > rx->next_round_ns ? gap->next_ns : rx->next_round_ns;
+            uint64_t nak = nak_at(rx, gap);
             at = nak < at ? nak : at;
         }
         next = at < next ? at : next;
@@ -536,7 +562,7 @@ void um_lbtr_reception_on_timer(struct um_lbtr_reception *rx, uint64_t now_ns)
         return;
     }
     rx->last_scan_ns = now_ns;
-    if (expire(rx, now_ns) && naks_flow(rx) && now_ns >= rx->next_round_ns) {
+    if (expire(rx, now_ns) && naks_flow(rx)) {
         send_naks(rx, now_ns);
     }
     schedule(rx, now_ns);

@@ -59,11 +59,12 @@ struct um_lbtr_reception {
     uint32_t far_count; /* ... and how many came in a row */
     uint64_t due_ns;    /* when on_timer has something to do; UM_NEVER */
     uint64_t last_scan_ns;
-    uint64_t next_round_ns; /* no NAK before: the last round could not ask for all that was due */
+    uint64_t next_round_ns;   /* no NAK before: the last round could not ask for all that was due */
+    uint64_t next_hearsay_ns; /* nor, for what only a session message told of, before this; a datagram of it lifts it */
     struct {
         uint64_t end_ns;
-        uint32_t packets, numbers, hearsay; /* asked for; hearsay: numbers that only a session message told of */
-    } span;                                 /* what bounds the rate of NAKs */
+        uint32_t packets, numbers; /* asked for */
+    } span;                        /* what bounds the rate of NAKs */
     struct um_lbtr_receiver_counters counters;
 };
 

@@ -1,0 +1,189 @@
+/* LBT-RM engines among strangers: corrupted and random packets, forged NAKs, session
+ * messages and confirmations, forged session ids. Nobody crashes, skips data or sends
+ * more than the limits allow. UM_SIM_SEEDS sets how many seeds run, UM_SIM_SEED replays
+ * one. */
+#include "um_test.h"
+
+#include "sim_lbtrm.h"
+
+/* Of NAK confirmations, a quarter of the retransmission limit in a second. */
+static uint64_t ncf_bytes_allowed(const struct rm_options *o, uint64_t ns)
+{
+    return (ns / SIM_SEC + 2) * (o->rx_bps / 8 / 4);
+}
+
+TEST(corrupted_packets_do_no_harm)
+{
+    EACH_SEED(2000)
+    {
+        struct rm_options o = rm_plain();
+        o.receivers = 2;
+        o.count = 100;
+        o.net.corruption = 0.05;
+        struct rm_world *w = rm_create("corrupted_packets_do_no_harm", seed, &o);
+        rm_run(w, 30 * SIM_SEC); /* a changed number or payload may look like anything: only the invariants count */
+        if (w->handed != o.count) {
+            rm_broken(w, "the application could not send everything");
+        }
+        CHECK(rm_finish(w));
+    }
+}
+
+/* A stranger that knows the session: session messages and NCFs about numbers far ahead, and NAKs for everything. */
+static void forge(struct rm_world *w, struct um_rng *rng)
+{
+    uint8_t packet[UM_LBTR_LIST_BYTES_MAX];
+    uint32_t sqns[300], lead = w->options.first_sqn + w->handed - 1;
+    uint32_t far = lead + (uint32_t)um_rng_range(rng, 1, 1u << 22);
+    size_t len;
+    switch (um_rng_range(rng, 0, 4)) {
+    case 0:
+        len = um_lbtrm_put_sm(packet, &w->session, 77, far, far - (uint32_t)um_rng_range(rng, 0, 1000), 3);
+        break;
+    case 1:
+        len = um_lbtrm_put_sm(packet, &w->session, 78, far, lead + 1, 3);
+        break;
+    case 2:
+        for (unsigned i = 0; i < 300; i++) {
+            sqns[i] = lead - i;
+        }
+        len = um_lbtrm_put_ncf(packet, &w->session, um_rng_range(rng, 0, 1) ? lead + 1 : far,
+                               um_rng_range(rng, 0, 1) ? UM_LBTR_DO_NOT_RETRY : UM_LBTR_NAK_SHED, sqns, 300);
+        break;
+    case 3: /* to split ranges, newest first */
+        for (unsigned i = 0; i < 300; i++) {
+            sqns[i] = far - 2 * i;
+        }
+        len = um_lbtrm_put_ncf(packet, &w->session, lead, UM_LBTR_NAK_IGNORED, sqns, 300);
+        break;
+    default:
+        for (unsigned i = 0; i < 300; i++) {
+            sqns[i] = far - i * 4096;
+        }
+        len = um_lbtrm_put_nak(packet, &w->session, sqns, 300);
+        sim_unicast(w->sim, w->stranger_node, w->source_node, packet, len);
+        return;
+    }
+    sim_multicast(w->sim, RM_GROUP, w->stranger_node, packet, len);
+}
+
+TEST(x1_forged_session_messages_and_ncfs_make_nobody_skip_data)
+{
+    EACH_SEED(2000)
+    {
+        struct rm_options o = rm_plain();
+        o.receivers = 2;
+        o.count = 350; /* data goes on longer than the forger: it contradicts */
+        o.every_ns = 10 * SIM_MS;
+        o.net.loss = 0.02;
+        o.hostile = true;
+        struct rm_world *w = rm_create("x1_forged_session_messages_and_ncfs_make_nobody_skip_data", seed, &o);
+        struct um_rng rng;
+        um_rng_seed(&rng, seed);
+        for (int i = 0; i < 20; i++) {
+            rm_run(w, 100 * SIM_MS);
+            forge(w, &rng);
+        }
+        rm_run(w, 40 * SIM_SEC);
+        rm_settled(w, true);
+        CHECK(rm_finish(w));
+    }
+}
+
+/* The first thing a receiver hears is forged: the stream still begins where data says. */
+TEST(x1_forged_origin_gives_way_to_the_first_datagram)
+{
+    EACH_SEED(2000)
+    {
+        struct rm_options o = rm_plain();
+        o.count = 50;
+        o.hostile = true;
+        struct rm_world *w = rm_create("x1_forged_origin_gives_way_to_the_first_datagram", seed, &o);
+        uint8_t packet[UM_LBTRM_SM_LEN];
+        uint32_t lead = (uint32_t)um_rng_u64(&w->rng);
+        size_t len = um_lbtrm_put_sm(packet, &w->session, 0, lead, lead - 10, 3);
+        sim_multicast(w->sim, RM_GROUP, w->stranger_node, packet, len);
+        rm_run(w, 20 * SIM_SEC);
+        rm_settled(w, true);
+        if (w->receivers[0].delivered != o.count) {
+            rm_broken(w, "data was taken for old");
+        }
+        CHECK(rm_finish(w));
+    }
+}
+
+/* NAKs from anywhere for anything at any rate: repairs and confirmations stay within their limits, others get theirs.
+ */
+TEST(forged_naks_cause_no_more_than_the_limits_allow)
+{
+    EACH_SEED(2000)
+    {
+        struct rm_options o = rm_plain();
+        o.count = 150;
+        o.len = 1000;
+        o.window = 65536; /* much has left it */
+        o.net.shared_loss = 0.02;
+        o.hostile = true;
+        struct rm_world *w = rm_create("forged_naks_cause_no_more_than_the_limits_allow", seed, &o);
+        struct um_rng rng;
+        um_rng_seed(&rng, seed);
+        uint64_t begin = sim_now(w->sim);
+        for (int i = 0; i < 60; i++) {
+            uint8_t packet[UM_LBTR_LIST_BYTES_MAX];
+            uint32_t sqns[UM_LBTRM_NAK_MAX], base = o.first_sqn + w->handed - (uint32_t)um_rng_range(&rng, 0, 500);
+            for (unsigned n = 0; n < UM_LBTRM_NAK_MAX; n++) {
+                sqns[n] = um_rng_range(&rng, 0, 3) ? base + n : (uint32_t)um_rng_u64(&rng);
+            }
+            size_t len = um_lbtrm_put_nak(packet, &w->session, sqns, UM_LBTRM_NAK_MAX);
+            sim_unicast(w->sim, w->stranger_node, w->source_node, packet, len);
+            rm_run(w, SIM_MS);
+        }
+        uint64_t ns = sim_now(w->sim) - begin;
+        if (w->repair_bytes > (ns / (10 * SIM_MS) + 1) * w->limiter.rx.allowance ||
+            w->ncf_bytes > ncf_bytes_allowed(&o, ns)) {
+            rm_broken(w, "NAKs cause more than the retransmission limit allows");
+        }
+        rm_run(w, 30 * SIM_SEC);
+        rm_settled(w, false);
+        CHECK(rm_finish(w));
+    }
+}
+
+/* Packets of other sessions, of no session, and noise. Nothing changes, the counters tell. */
+TEST(forged_session_ids_and_random_packets_change_nothing)
+{
+    EACH_SEED(2000)
+    {
+        struct rm_options o = rm_plain();
+        o.count = 100;
+        o.hostile = true;
+        struct rm_world *w = rm_create("forged_session_ids_and_random_packets_change_nothing", seed, &o);
+        struct um_rng rng;
+        um_rng_seed(&rng, seed);
+        for (int i = 0; i < 100; i++) {
+            uint8_t packet[64];
+            size_t len = um_rng_range(&rng, 0, sizeof packet);
+            for (size_t b = 0; b < len; b++) {
+                packet[b] = (uint8_t)um_rng_u64(&rng);
+            }
+            if (um_rng_range(&rng, 0, 1) && len >= UM_LBTRM_COMMON_HDR) { /* right but for the id or the port */
+                packet[0] = (uint8_t)um_rng_range(&rng, 0, 4);
+                packet[1] = 0;
+                um_put16(packet + 2, w->session.ucast_port ^ (uint16_t)um_rng_range(&rng, 0, 1));
+                um_put32(packet + 4, w->session.session_id + 1);
+            }
+            sim_multicast(w->sim, RM_GROUP, w->stranger_node, packet, len);
+            sim_unicast(w->sim, w->stranger_node, w->source_node, packet, len);
+            rm_run(w, SIM_MS);
+        }
+        rm_run(w, 5 * SIM_SEC);
+        rm_settled(w, true);
+        const struct um_lbtr_receiver_counters *c = um_lbtrm_receiver_counters(w->receivers[0].engine);
+        if (w->repairs != 0 || w->ncf_packets != 0 || w->nak_packets != 0 || c->dropped_other == 0 ||
+            w->receivers[0].worst_ns != o.net.delay_min_ns ||
+            um_lbtrm_source_counters(w->source)->packets_ignored != 100) {
+            rm_broken(w, "packets of strangers were believed, or not counted");
+        }
+        CHECK(rm_finish(w));
+    }
+}

@@ -1,0 +1,54 @@
+/* What any correct sender and receiver of LBT-RM or LBT-RU keeps to, watched from outside
+ * on the virtual network: numbering, trails, repairs, confirmations, the timing of NAKs.
+ * Each check returns NULL or says what was wrong. One thread. */
+#ifndef SIM_LBTR_H
+#define SIM_LBTR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/um_lbtr.h"
+
+struct sim_lbtr_timing {
+    uint64_t ignore_ns, sm_min_ns;                   /* of the source */
+    uint64_t backoff_ns, suppress_ns, generation_ns; /* of the receivers */
+    uint64_t slack_ns;                               /* for a generation interval to be noticed */
+};
+
+/* One number space, as its source fills it. */
+struct sim_lbtr_stream {
+    uint32_t first, next, trail, next_sm;
+    size_t capacity; /* originals at most */
+    uint64_t last_data_ns;
+    struct sim_lbtr_sent *sent; /* by number since `first` */
+};
+
+/* What one receiver asked for. */
+struct sim_lbtr_asked {
+    struct sim_lbtr_number *numbers; /* by number since the stream's first */
+    size_t capacity;
+    uint64_t span, span_packets; /* of 10 ms */
+};
+
+void sim_lbtr_stream_init(struct sim_lbtr_stream *stream, uint32_t first, size_t capacity);
+void sim_lbtr_stream_free(struct sim_lbtr_stream *stream);
+const char *sim_lbtr_data(struct sim_lbtr_stream *stream, const struct sim_lbtr_timing *timing, uint64_t now_ns,
+                          uint32_t sqn, uint32_t trail, bool retransmission, const uint8_t *payload, size_t len);
+const char *sim_lbtr_sm(struct sim_lbtr_stream *stream, const struct sim_lbtr_timing *timing, uint64_t now_ns,
+                        uint32_t sm_sqn, uint32_t lead, uint32_t trail, bool syn);
+const char *sim_lbtr_ncf(struct sim_lbtr_stream *stream, const struct sim_lbtr_timing *timing, uint64_t now_ns,
+                         uint32_t trail, uint8_t reason, const struct um_lbtr_list *list);
+
+void sim_lbtr_asked_init(struct sim_lbtr_asked *asked, size_t capacity);
+void sim_lbtr_asked_free(struct sim_lbtr_asked *asked);
+/* `hostile`: others claim numbers, so a receiver may ask for what was never sent. */
+const char *sim_lbtr_nak(struct sim_lbtr_asked *asked, const struct sim_lbtr_stream *stream,
+                         const struct sim_lbtr_timing *timing, uint64_t now_ns, const struct um_lbtr_list *list,
+                         bool hostile);
+/* The receiver got the datagram, or a refusal. */
+void sim_lbtr_arrived(struct sim_lbtr_asked *asked, const struct sim_lbtr_stream *stream, uint32_t sqn);
+void sim_lbtr_refused(struct sim_lbtr_asked *asked, const struct sim_lbtr_stream *stream,
+                      const struct sim_lbtr_timing *timing, uint64_t now_ns, const struct um_lbtr_list *list);
+
+#endif
