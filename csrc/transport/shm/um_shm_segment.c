@@ -800,8 +800,7 @@ static bool parse_name(enum um_shm_kind kind, const char *name, struct um_shm_en
     memset(entry, 0, sizeof *entry);
     entry->session_id = session_id;
     entry->transport_id = (uint16_t)transport_id;
-    snprintf(entry->path, sizeof entry->path, "%s/%s", um_shm_directory(), name);
-    return true;
+    return snprintf(entry->path, sizeof entry->path, "%s/%s", um_shm_directory(), name) < (int)sizeof entry->path;
 }
 
 static void inspect(struct um_shm_entry *entry)
