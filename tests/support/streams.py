@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -127,12 +128,14 @@ class Report:
 class Stream:
     """A source on host 0 that has been found by a sink on each other host, and waits for go()."""
 
-    def __init__(self, star: Star, config: str, messages: int, *arguments: object, sink: Sequence[object] = ()) -> None:
+    def __init__(
+        self, star: Star, config: str, messages: int | None, *arguments: object, sink: Sequence[object] = ()
+    ) -> None:
+        """Without a number of messages the source sends until it is ended, the sinks until they are."""
         self.star = star
-        self.messages = messages
-        self.config = config
-        self.sinks = [Sink(host, config, "-n", messages, *sink) for host in star.hosts[1:]]
-        self.source = Source(star.hosts[0], config, "-n", messages, *arguments)
+        count = () if messages is None else ("-n", messages)
+        self.sinks = [Sink(host, config, *count, *sink) for host in star.hosts[1:]]
+        self.source = Source(star.hosts[0], config, "-n", messages or 1 << 60, *arguments)
         for one in self.sinks:
             one.ready(60 * SLOW)
 
@@ -143,6 +146,14 @@ class Stream:
         """Wait until all is sent and every sink has accounted for everything, then end the source."""
         sent = self.source.sent(seconds)
         reports = [sink.finish(seconds) for sink in self.sinks]
+        return Result(sent, reports, self.source.finish(), self.star.counters())
+
+    def stop(self) -> Result:
+        """End the sending, give repairs a second, end the sinks."""
+        self.source.process.signal(signal.SIGUSR2)
+        sent = self.source.sent(10)
+        time.sleep(1)
+        reports = [sink.stop() for sink in self.sinks]
         return Result(sent, reports, self.source.finish(), self.star.counters())
 
 

@@ -1,6 +1,6 @@
 /* Receives what stream_source sends and checks every message, for the network tests.
  *
- *   stream_sink -c FILE [-n MESSAGES] [-i MS] [-a] [-u US]
+ *   stream_sink -c FILE [-t TOPIC] [-n MESSAGES] [-i MS] [-a] [-u US]
  *
  * -n N   end when numbers 0 to N-1 of a source have all been delivered or reported as lost
  * -i MS  print "progress SECONDS DELIVERED LOST" at this interval (SECONDS of CLOCK_MONOTONIC)
@@ -41,11 +41,11 @@ struct source_state {
 };
 
 static struct {
-    const char *config;
+    const char *config, *topic;
     uint64_t messages;
     unsigned progress_ms, spend_us;
     bool arrival_order;
-} options;
+} options = {.topic = STREAM_TOPIC};
 
 static struct source_state *sources[SOURCES];
 static size_t sources_used;
@@ -286,10 +286,13 @@ static void print_sources(void)
 
 static void parse(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "c:n:i:au:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "t:c:n:i:au:")) != -1;) {
         switch (option) {
         case 'c':
             options.config = optarg;
+            break;
+        case 't':
+            options.topic = optarg;
             break;
         case 'n':
             options.messages = strtoull(optarg, NULL, 10);
@@ -340,7 +343,7 @@ int main(int argc, char **argv)
     stream_check(lbm_log(stream_log, NULL), "lbm_log");
     stream_check(lbm_config(options.config), "lbm_config");
     stream_check(lbm_context_create(&ctx, NULL, NULL, NULL), "lbm_context_create");
-    stream_check(lbm_rcv_topic_lookup(&topic, ctx, STREAM_TOPIC, NULL), "lbm_rcv_topic_lookup");
+    stream_check(lbm_rcv_topic_lookup(&topic, ctx, options.topic, NULL), "lbm_rcv_topic_lookup");
     stream_check(lbm_rcv_create(&rcv, ctx, topic, on_message, NULL, NULL), "lbm_rcv_create");
     printf("created\n");
     fflush(stdout);

@@ -1,12 +1,12 @@
-/* Sends numbered messages on the topic "stream" for the network tests.
+/* Sends numbered messages on a topic ("stream") for the network tests.
  *
- *   stream_source -c FILE [-n MESSAGES] [-s BYTES] [-f EVERY] [-r RATE] [-w RECEIVERS] [-g]
+ *   stream_source -c FILE [-t TOPIC] [-n MESSAGES] [-s BYTES] [-f EVERY] [-r RATE] [-w RECEIVERS] [-g]
  *
  * -f N  LBM_MSG_FLUSH on every N-th message (1; 0: only on the last)    -r N  messages a second, in steps of 1 ms
  * -w N  first wait for so many connected receivers                     -g    first wait for SIGUSR1
  *
- * Prints "created", then "sent" with a JSON text when all is sent; stays to repair until SIGTERM and prints "final"
- * with another: statistics and how long the calls took. */
+ * SIGUSR2 ends the sending early. Prints "created", then "sent" with a JSON text when all is sent; stays to repair
+ * until SIGTERM and prints "final" with another: statistics and how long the calls took. */
 #include <signal.h>
 #include <lbm/um.h>
 #include <unistd.h>
@@ -14,21 +14,21 @@
 #include "stream.h"
 
 static struct {
-    const char *config;
+    const char *config, *topic;
     uint64_t messages, rate;
     size_t size;
     unsigned flush_every;
     int receivers;
     bool wait_for_signal;
-} options = {.messages = 1000, .size = 64, .flush_every = 1};
+} options = {.topic = STREAM_TOPIC, .messages = 1000, .size = 64, .flush_every = 1};
 
-static volatile sig_atomic_t ended;
+static volatile sig_atomic_t ended, sent_enough;
 static struct stream_histogram calls;
 
-static void on_term(int number)
+static void on_signal(int number)
 {
-    (void)number;
-    ended = 1;
+    sent_enough = 1;
+    ended = number == SIGTERM;
 }
 
 static int on_event(lbm_src_t *src, int event, void *extra, void *clientd)
@@ -44,10 +44,13 @@ static int on_event(lbm_src_t *src, int event, void *extra, void *clientd)
 
 static void parse(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "c:n:s:f:r:w:g")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "t:c:n:s:f:r:w:g")) != -1;) {
         switch (option) {
         case 'c':
             options.config = optarg;
+            break;
+        case 't':
+            options.topic = optarg;
             break;
         case 'n':
             options.messages = strtoull(optarg, NULL, 10);
@@ -95,7 +98,7 @@ static void send_all(lbm_src_t *src, uint64_t stream)
 {
     char *message = malloc(options.size);
     uint64_t begin = stream_now_ns(), number = 0;
-    for (; number < options.messages && !ended; number++) {
+    for (; number < options.messages && !sent_enough; number++) {
         pace(begin, number);
         stream_fill(message, options.size, stream, number);
         bool flush =
@@ -141,8 +144,9 @@ int main(int argc, char **argv)
     sigemptyset(&waited);
     sigaddset(&waited, SIGUSR1);
     sigprocmask(SIG_BLOCK, &waited, NULL);
-    struct sigaction action = {.sa_handler = on_term};
+    struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR2, &action, NULL);
     uint64_t stream = stream_now_ns() * 0x9e3779b97f4a7c15u ^ (uint64_t)getpid();
     lbm_context_t *ctx;
     lbm_topic_t *topic;
@@ -150,7 +154,7 @@ int main(int argc, char **argv)
     stream_check(lbm_log(stream_log, NULL), "lbm_log");
     stream_check(lbm_config(options.config), "lbm_config");
     stream_check(lbm_context_create(&ctx, NULL, NULL, NULL), "lbm_context_create");
-    stream_check(lbm_src_topic_alloc(&topic, ctx, STREAM_TOPIC, NULL), "lbm_src_topic_alloc");
+    stream_check(lbm_src_topic_alloc(&topic, ctx, options.topic, NULL), "lbm_src_topic_alloc");
     stream_check(lbm_src_create(&src, ctx, topic, on_event, NULL, NULL), "lbm_src_create");
     printf("created\n");
     fflush(stdout);
