@@ -65,6 +65,9 @@ typedef struct um_src_stats_stct {
     uint64_t session_ignored_messages; /**< sent by receivers, of no use to a source */
     uint64_t session_filtered_bytes;   /**< not wanted by a receiver (source-side filtering); no loss */
     uint64_t session_unheard_bytes;    /**< sent while no receiver was connected; no loss */
+    uint64_t blocked_by_pid; /**< shared memory: process whose receiver holds the session up now; 0: nobody does */
+    uint64_t blocked_ns;     /**< shared memory: nanoseconds senders of the session have waited for receivers */
+    uint64_t receivers_lost; /**< shared memory: receivers that died, or wrote positions no receiver writes */
 } um_src_stats_t;
 
 /** Returns 0, or -1 with LBM_EINVAL. May be called in a context-thread callback: yes. */
@@ -116,10 +119,10 @@ typedef struct um_context_stats_stct {
     uint64_t udp_unknown;               /**< LBT-RM and LBT-RU datagrams of sessions not joined */
     uint64_t udp_foreign;               /**< datagrams for a multicast group that is not joined */
     uint64_t udp_oversized;             /**< datagrams longer than transport_*_receiver_datagram_max_size */
-    uint64_t udp_kernel_drops;          /**< datagrams the kernel threw away at receivers' sockets, gone ones included */
-    uint64_t udp_read_errors;           /**< receives that failed, or for which there was no memory */
-    uint64_t udp_unsent;                /**< NAKs, acknowledgements and requests the kernel did not take */
-    uint64_t udp_injected;              /**< datagrams lost on purpose (lbm_set_lbtrm_loss_rate and its like) */
+    uint64_t udp_kernel_drops; /**< datagrams the kernel threw away at receivers' sockets, gone ones included */
+    uint64_t udp_read_errors;  /**< receives that failed, or for which there was no memory */
+    uint64_t udp_unsent;       /**< NAKs, acknowledgements and requests the kernel did not take */
+    uint64_t udp_injected;     /**< datagrams lost on purpose (lbm_set_lbtrm_loss_rate and its like) */
 } um_context_stats_t;
 
 /** Returns 0, or -1 with LBM_EINVAL. May be called in a context-thread callback: yes. */

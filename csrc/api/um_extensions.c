@@ -57,6 +57,9 @@ int um_src_stats(lbm_src_t *src, um_src_stats_t *stats)
         .session_ignored_messages = counts.drops.ignored_from_clients,
         .session_filtered_bytes = counts.drops.filtered_bytes,
         .session_unheard_bytes = counts.drops.unheard_bytes,
+        .blocked_by_pid = counts.blocked_by,
+        .blocked_ns = counts.blocked_ns,
+        .receivers_lost = counts.receivers_lost,
     };
     return 0;
 }
