@@ -14,6 +14,7 @@
 #include "base/um_mem.h"
 #include "config/um_config_load.h"
 #include "config/um_option_checks.h"
+#include "config/um_profile.h"
 #include "config/um_xml.h"
 
 enum start { NOT_STARTED, STARTED };
@@ -335,7 +336,16 @@ static void imply_options(struct um_attr *work)
     }
 }
 
-static int resolve(const void *handle, enum um_option_scope scope, struct um_xml_key key, void *out)
+/* A context has its profile itself, its objects are told. */
+static int apply_profile(struct um_attr *work, int profile)
+{
+    if (work->scope == UM_SCOPE_CONTEXT) {
+        profile = ((const struct um_context_options *)work->options)->um_profile;
+    }
+    return um_profile_apply(work, (enum um_profile)profile, &initial[work->scope]);
+}
+
+static int resolve(const void *handle, enum um_option_scope scope, struct um_xml_key key, int profile, void *out)
 {
     const struct um_attr *attr = handle;
     struct um_attr work;
@@ -345,7 +355,8 @@ static int resolve(const void *handle, enum um_option_scope scope, struct um_xml
     if ((attr != NULL ? um_attr_init_copy(&work, attr) : um_config_attr_current(&work, scope)) != 0) {
         return -1;
     }
-    if (apply_xml(&work, &key) != 0 || um_options_check(scope, work.options) != 0) {
+    if (apply_xml(&work, &key) != 0 || apply_profile(&work, profile) != 0 ||
+        um_options_check(scope, work.options) != 0) {
         um_attr_clear(&work);
         return -1;
     }
@@ -359,19 +370,21 @@ static int resolve(const void *handle, enum um_option_scope scope, struct um_xml
 
 int um_context_options_resolve(const lbm_context_attr_t *attr, struct um_context_options *out)
 {
-    return resolve(attr, UM_SCOPE_CONTEXT, (struct um_xml_key){0}, out);
+    return resolve(attr, UM_SCOPE_CONTEXT, (struct um_xml_key){0}, UM_PROFILE_NONE, out);
 }
 
-int um_source_options_resolve(const lbm_src_topic_attr_t *attr, const char *context_name, const char *topic,
-                              struct um_source_options *out)
+int um_source_options_resolve(const lbm_src_topic_attr_t *attr, const char *context_name, int profile,
+                              const char *topic, struct um_source_options *out)
 {
-    return resolve(attr, UM_SCOPE_SOURCE, (struct um_xml_key){.context_name = context_name, .name = topic}, out);
+    return resolve(attr, UM_SCOPE_SOURCE, (struct um_xml_key){.context_name = context_name, .name = topic}, profile,
+                   out);
 }
 
-int um_receiver_options_resolve(const lbm_rcv_topic_attr_t *attr, const char *context_name, const char *topic,
-                                struct um_receiver_options *out)
+int um_receiver_options_resolve(const lbm_rcv_topic_attr_t *attr, const char *context_name, int profile,
+                                const char *topic, struct um_receiver_options *out)
 {
-    return resolve(attr, UM_SCOPE_RECEIVER, (struct um_xml_key){.context_name = context_name, .name = topic}, out);
+    return resolve(attr, UM_SCOPE_RECEIVER, (struct um_xml_key){.context_name = context_name, .name = topic}, profile,
+                   out);
 }
 
 int um_wildcard_receiver_options_resolve(const lbm_wildcard_rcv_attr_t *attr, const char *context_name,
@@ -379,20 +392,20 @@ int um_wildcard_receiver_options_resolve(const lbm_wildcard_rcv_attr_t *attr, co
                                          struct um_wildcard_receiver_options *out)
 {
     struct um_xml_key key = {.context_name = context_name, .name = pattern, .pattern_type = pattern_type};
-    return resolve(attr, UM_SCOPE_WILDCARD_RECEIVER, key, out);
+    return resolve(attr, UM_SCOPE_WILDCARD_RECEIVER, key, UM_PROFILE_NONE, out);
 }
 
 int um_event_queue_options_resolve(const lbm_event_queue_attr_t *attr, struct um_event_queue_options *out)
 {
-    return resolve(attr, UM_SCOPE_EVENT_QUEUE, (struct um_xml_key){0}, out);
+    return resolve(attr, UM_SCOPE_EVENT_QUEUE, (struct um_xml_key){0}, UM_PROFILE_NONE, out);
 }
 
 int um_hfx_options_resolve(const lbm_hfx_attr_t *attr, const char *topic, struct um_hfx_options *out)
 {
-    return resolve(attr, UM_SCOPE_HFX, (struct um_xml_key){.name = topic}, out);
+    return resolve(attr, UM_SCOPE_HFX, (struct um_xml_key){.name = topic}, UM_PROFILE_NONE, out);
 }
 
 int um_xsp_options_resolve(const lbm_xsp_attr_t *attr, struct um_xsp_options *out)
 {
-    return resolve(attr, UM_SCOPE_XSP, (struct um_xml_key){0}, out);
+    return resolve(attr, UM_SCOPE_XSP, (struct um_xml_key){0}, UM_PROFILE_NONE, out);
 }

@@ -94,12 +94,13 @@ struct um_xsp_options {
 };
 
 /* Effective options for a new object: attribute object (or current defaults when NULL), then the XML pass, rules and
- * cross checks (config-files: section 2). Deep copies; free with um_*_options_clear. 0, or -1 + error. */
+ * cross checks (config-files: section 2). `profile`: the context's um_profile. Deep copies; free with
+ * um_*_options_clear. 0, or -1 + error. */
 int um_context_options_resolve(const lbm_context_attr_t *attr, struct um_context_options *out);
-int um_source_options_resolve(const lbm_src_topic_attr_t *attr, const char *context_name, const char *topic,
-                              struct um_source_options *out);
-int um_receiver_options_resolve(const lbm_rcv_topic_attr_t *attr, const char *context_name, const char *topic,
-                                struct um_receiver_options *out);
+int um_source_options_resolve(const lbm_src_topic_attr_t *attr, const char *context_name, int profile,
+                              const char *topic, struct um_source_options *out);
+int um_receiver_options_resolve(const lbm_rcv_topic_attr_t *attr, const char *context_name, int profile,
+                                const char *topic, struct um_receiver_options *out);
 int um_wildcard_receiver_options_resolve(const lbm_wildcard_rcv_attr_t *attr, const char *context_name,
                                          const char *pattern, int pattern_type,
                                          struct um_wildcard_receiver_options *out);

@@ -107,7 +107,8 @@ static int lookup_on_loop(void *arg)
 static int lookup_with_options(struct lookup *lookup, const char *api, const lbm_rcv_topic_attr_t *attr)
 {
     struct um_receiver_options opts;
-    if (um_receiver_options_resolve(attr, lookup->ctx->opts.context_name, lookup->name, &opts) != 0) {
+    if (um_receiver_options_resolve(attr, lookup->ctx->opts.context_name, lookup->ctx->opts.um_profile, lookup->name,
+                                    &opts) != 0) {
         return -1;
     }
     lookup->opts = &opts;

@@ -27,6 +27,7 @@ struct um_source_event {
     union {
         char client[64];
         lbm_src_event_wakeup_t wakeup;
+        lbm_src_event_timestamp_info_t timestamp;
     } data;
 };
 
@@ -93,7 +94,7 @@ int um_source_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *
         um_free(topic);
         return -1;
     }
-    if (um_source_options_resolve(attr, ctx->opts.context_name, symbol, &topic->opts) != 0) {
+    if (um_source_options_resolve(attr, ctx->opts.context_name, ctx->opts.um_profile, symbol, &topic->opts) != 0) {
         um_topic_fini(&topic->base);
         um_free(topic);
         return -1;
@@ -178,10 +179,17 @@ static void on_wakeup(struct um_src_stream *stream)
     report(stream, LBM_SRC_EVENT_WAKEUP, &wakeup, sizeof wakeup);
 }
 
+static void on_timestamp(struct um_src_stream *stream, const struct timespec *time, uint32_t sqn)
+{
+    lbm_src_event_timestamp_info_t info = {.hr_timestamp = {time->tv_sec, time->tv_nsec}, .sequence_number = sqn};
+    report(stream, LBM_SRC_EVENT_TIMESTAMP, &info, sizeof info);
+}
+
 static const struct um_src_stream_events stream_events = {
     .on_connect = on_connect,
     .on_disconnect = on_disconnect,
     .on_wakeup = on_wakeup,
+    .on_timestamp = on_timestamp,
 };
 
 /* ---- sources ---- */
@@ -240,8 +248,8 @@ int um_source_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, l
     struct um_src_topic *src_topic = UM_CONTAINER_OF(topic, struct um_src_topic, base);
     if (!um_src_transports_have(src_topic->opts.transport)) {
         return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3251",
-                        "lbm_src_create: topic [%s]: transport %s is not implemented in this version",
-                        topic->name, um_src_transports_name(src_topic->opts.transport));
+                        "lbm_src_create: topic [%s]: transport %s is not implemented in this version", topic->name,
+                        um_src_transports_name(src_topic->opts.transport));
     }
     lbm_src_t *src = um_calloc(1, sizeof *src);
     if (src == NULL) {

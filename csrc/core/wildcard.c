@@ -118,7 +118,7 @@ static int match_options(lbm_wildcard_rcv_t *w, const char *topic, struct um_rec
 {
     const lbm_wildcard_rcv_create_func_t *func = &w->opts.receiver_create_callback;
     if (func->createfunc == NULL) {
-        return um_receiver_options_resolve(w->attr, w->ctx->opts.context_name, topic, opts);
+        return um_receiver_options_resolve(w->attr, w->ctx->opts.context_name, w->ctx->opts.um_profile, topic, opts);
     }
     lbm_rcv_topic_attr_t *attr = NULL;
     if (lbm_rcv_topic_attr_dup(&attr, w->attr) != 0) {
@@ -127,7 +127,7 @@ static int match_options(lbm_wildcard_rcv_t *w, const char *topic, struct um_rec
     if (func->createfunc(topic, attr, func->clientd) != 0) {
         um_log(UM_LOG_WARNING, "Core-20205-6", "topic [%s]: receiver_create_callback did not return 0", topic);
     }
-    int rc = um_receiver_options_resolve(attr, w->ctx->opts.context_name, topic, opts);
+    int rc = um_receiver_options_resolve(attr, w->ctx->opts.context_name, w->ctx->opts.um_profile, topic, opts);
     lbm_rcv_topic_attr_delete(attr);
     return rc;
 }

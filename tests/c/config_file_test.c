@@ -291,7 +291,7 @@ static const char layered[] = HEAD
 static long batching(const char *context, const char *topic)
 {
     struct um_source_options options;
-    if (um_source_options_resolve(NULL, context, topic, &options) != 0) {
+    if (um_source_options_resolve(NULL, context, 0, topic, &options) != 0) {
         return -1;
     }
     long value = (long)options.implicit_batching_interval;
@@ -343,7 +343,7 @@ TEST(templates_and_elements_apply_from_the_outside_in)
 static bool receiver_admitted(const char *topic)
 {
     struct um_receiver_options options;
-    if (um_receiver_options_resolve(NULL, "c", topic, &options) != 0) {
+    if (um_receiver_options_resolve(NULL, "c", 0, topic, &options) != 0) {
         return false;
     }
     um_options_clear(UM_SCOPE_RECEIVER, &options);
@@ -402,7 +402,7 @@ static bool ordering_admitted(const char *value)
     struct um_receiver_options options;
     bool admitted = false;
     if (lbm_rcv_topic_attr_create(&attr) == 0 && lbm_rcv_topic_attr_str_setopt(attr, "ordered_delivery", value) == 0) {
-        admitted = um_receiver_options_resolve(attr, "c", "t", &options) == 0;
+        admitted = um_receiver_options_resolve(attr, "c", 0, "t", &options) == 0;
         if (admitted) {
             um_options_clear(UM_SCOPE_RECEIVER, &options);
         }
@@ -438,7 +438,7 @@ TEST(value_rules_compare_parsed_values_and_accumulate)
         struct um_source_options options;
         CHECK_EQ(lbm_src_topic_attr_create(&attr), 0);
         CHECK_EQ(lbm_src_topic_attr_str_setopt(attr, "transport", cases[i][0]), 0);
-        int result = um_source_options_resolve(attr, NULL, "t", &options);
+        int result = um_source_options_resolve(attr, NULL, 0, "t", &options);
         CHECK_EQ(result, cases[i][1][0] == 'y' ? 0 : -1);
         if (result == 0) {
             um_options_clear(UM_SCOPE_SOURCE, &options);

@@ -83,7 +83,7 @@ static int advertise(void *arg)
 {
     struct end *end = arg;
     struct um_source_options opts;
-    if (um_source_options_resolve(NULL, NULL, "orders", &opts) != 0) {
+    if (um_source_options_resolve(NULL, NULL, 0, "orders", &opts) != 0) {
         return -1;
     }
     struct um_tr_advert_spec spec = {.topic = "orders"};
@@ -105,7 +105,7 @@ static int subscribe(void *arg)
 {
     struct subscription *subscription = arg;
     struct um_receiver_options opts;
-    if (um_receiver_options_resolve(NULL, NULL, "orders", &opts) != 0) {
+    if (um_receiver_options_resolve(NULL, NULL, 0, "orders", &opts) != 0) {
         return -1;
     }
     bool ok = um_resolver_subscribe(subscription->end->resolver, "orders", &opts, false, subscription->found) != NULL;

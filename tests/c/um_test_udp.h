@@ -93,7 +93,7 @@ static inline void udp_world_options(struct udp_world *world)
     memset(world, 0, sizeof *world);
     test_log_start();
     if (um_context_options_resolve(NULL, &world->opts) != 0 ||
-        um_receiver_options_resolve(NULL, NULL, "topic", &world->rcv_opts) != 0) {
+        um_receiver_options_resolve(NULL, NULL, 0, "topic", &world->rcv_opts) != 0) {
         abort();
     }
     world->opts.default_interface.addr = htonl(INADDR_LOOPBACK);

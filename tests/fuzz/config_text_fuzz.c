@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (um_context_options_resolve(NULL, &context) == 0) {
         um_options_clear(UM_SCOPE_CONTEXT, &context);
     }
-    if (um_source_options_resolve(NULL, NULL, "topic", &source) == 0) {
+    if (um_source_options_resolve(NULL, NULL, 0, "topic", &source) == 0) {
         um_options_clear(UM_SCOPE_SOURCE, &source);
     }
     static lbm_config_option_t dump[256];
