@@ -10,6 +10,7 @@
 #include "base/um_mem.h"
 #include "base/um_timer.h"
 #include "core/um_context.h"
+#include "transport/ipc/um_ipc_receiver.h"
 
 #define UM_TOPIC_RES_FLAGS                                                                                             \
     (LBM_TOPIC_RES_REQUEST_WILDCARD_QUERY | LBM_TOPIC_RES_REQUEST_QUERY | LBM_TOPIC_RES_REQUEST_ADVERTISEMENT |        \
@@ -129,21 +130,24 @@ int lbm_context_unblock(lbm_context_t *ctx)
     return um_context_check_sequential(ctx, "lbm_context_unblock") < 0 ? -1 : um_loop_unblock(ctx->loop);
 }
 
-static int um_context_ipc_missing(lbm_context_t *ctx, const char *api)
-{
-    return um_context_check_messaging(ctx, api) < 0
-               ? -1
-               : um_error(UM_EOPNOTSUPP, "CoreApi-1061-7", "%s: LBT-IPC is not implemented in this version", api);
-}
-
 int lbm_context_process_lbtipc_messages(lbm_context_t *ctx, lbm_ulong_t msec, lbm_ulong_t loop_count)
 {
-    return um_context_ipc_missing(ctx, "lbm_context_process_lbtipc_messages");
+    const char *api = "lbm_context_process_lbtipc_messages";
+    if (um_context_check_messaging(ctx, api) < 0) {
+        return -1;
+    }
+    if (um_loop_on_thread(ctx->loop)) {
+        return um_error(UM_EOP, "CoreApi-1061-14", "%s: must not be called in a callback of the same context", api);
+    }
+    return um_ipc_receivers_process(um_rcv_sessions_ipc(ctx->rcv_sessions), msec, loop_count);
 }
 
 int lbm_context_lbtipc_unblock(lbm_context_t *ctx)
 {
-    return um_context_ipc_missing(ctx, "lbm_context_lbtipc_unblock");
+    if (um_context_check_messaging(ctx, "lbm_context_lbtipc_unblock") < 0) {
+        return -1;
+    }
+    return um_ipc_receivers_unblock(um_rcv_sessions_ipc(ctx->rcv_sessions));
 }
 
 /* ---- topic resolution ---- */

@@ -368,6 +368,9 @@ static struct um_dc_config dc_config(const struct um_rcv_topic *topic, const lbm
         config.gap_timeout_ns = generation_ns(opts->transport_lbtru_nak_generation_interval,
                                               opts->um_transport_lbtru_nak_generation_interval_us);
         break;
+    case LBM_TRANSPORT_TYPE_LBTIPC: /* what a router brings out of order */
+        config.gap_timeout_ns = opts->transport_lbtipc_dro_loss_recovery_timeout * UM_NS_PER_MS;
+        break;
     default: /* the stream is ordered: a gap cannot be filled any more */
         config.gap_timeout_ns = 0;
         break;

@@ -9,6 +9,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "transport/smx/um_smx_receiver.h"
+#include "transport/ipc/um_ipc_receiver.h"
 #include "transport/tcp/um_tcp_receiver.h"
 #include "transport/udp/um_udp_receivers.h"
 #include "transport/um_rcv_filter.h"
@@ -35,6 +36,7 @@ struct um_rcv_sessions {
     struct um_buf_pool *pool;
     struct um_udp_receivers *udp;
     struct um_smx_receivers *smx;
+    struct um_ipc_receivers *ipc;
     struct um_timer filter_timer; /* armed while a session's filter requests are to be repeated */
     unsigned unavailable_logged;  /* bit per transport type */
 };
@@ -102,7 +104,9 @@ struct um_rcv_sessions *um_rcv_sessions_create(struct um_transport_env *env, str
     }
     sessions->udp = um_udp_receivers_create(env);
     sessions->smx = sessions->udp != NULL ? um_smx_receivers_create(env) : NULL;
-    if (sessions->smx == NULL) {
+    sessions->ipc = sessions->smx != NULL ? um_ipc_receivers_create(env) : NULL;
+    if (sessions->ipc == NULL) {
+        um_smx_receivers_destroy(sessions->smx);
         um_udp_receivers_destroy(sessions->udp);
         um_buf_pool_release(sessions->pool);
         um_free(sessions);
@@ -261,10 +265,16 @@ void um_rcv_sessions_destroy(struct um_rcv_sessions *sessions)
         um_uim_on_reconnect(sessions->uim, NULL, NULL);
     }
     um_map_clear(&sessions->by_key);
+    um_ipc_receivers_destroy(sessions->ipc);
     um_smx_receivers_destroy(sessions->smx);
     um_udp_receivers_destroy(sessions->udp);
     um_buf_pool_release(sessions->pool);
     um_free(sessions);
+}
+
+struct um_ipc_receivers *um_rcv_sessions_ipc(struct um_rcv_sessions *sessions)
+{
+    return sessions->ipc;
 }
 
 /* --- joining --- */
@@ -342,6 +352,8 @@ static struct um_rcv_session *create_transport(struct um_rcv_sessions *sessions,
         return um_lbtru_session_create(sessions->udp, opts, key);
     case LBM_TRANSPORT_TYPE_LBTSMX:
         return um_smx_receiver_create(sessions->smx, opts, key);
+    case LBM_TRANSPORT_TYPE_LBTIPC:
+        return um_ipc_receiver_create(sessions->ipc, opts, key);
     default:
         return not_available(sessions, (int)key->type);
     }

@@ -83,6 +83,7 @@ const char *um_rcv_stream_source(const struct um_rcv_stream *stream);
 int um_rcv_sessions_stats(struct um_rcv_sessions *sessions, lbm_rcv_transport_stats_t *out,
                           int max); /* returns count */
 void um_rcv_sessions_stats_reset(struct um_rcv_sessions *sessions);
+struct um_ipc_receivers *um_rcv_sessions_ipc(struct um_rcv_sessions *sessions); /* transport/ipc; any thread */
 int um_rcv_stream_stats(struct um_rcv_stream *stream, lbm_rcv_transport_stats_t *out);
 void um_rcv_stream_stats_reset(struct um_rcv_stream *stream);
 uint64_t um_rcv_stream_kernel_drops(const struct um_rcv_stream *stream); /* at the UDP socket of the session */

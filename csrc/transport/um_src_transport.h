@@ -36,7 +36,7 @@ struct um_src_transport {
 };
 
 extern const struct um_src_transport_ops um_tcp_src_transport, um_lbtrm_src_transport, um_lbtru_src_transport;
-extern const struct um_src_transport_ops um_smx_src_transport;
+extern const struct um_src_transport_ops um_smx_src_transport, um_ipc_src_transport;
 extern const struct um_src_transport_ops um_ipc_src_transport;
 
 /* The transports of a context. */

@@ -1,0 +1,72 @@
+/* LBT-IPC source sessions, private to csrc/transport/ipc: the pool, the sessions
+ * with their segments, and the receivers they know.
+ * "lock" = the session lock is held; [loop] = on the context's loop. */
+#ifndef UM_TRANSPORT_IPC_SOURCE_H
+#define UM_TRANSPORT_IPC_SOURCE_H
+
+#include "base/um_log.h"
+#include "transport/ipc/um_ipc_ring.h"
+#include "transport/um_src_batch.h"
+#include "transport/um_src_transport.h"
+
+/* What the session knows of the receiver in one slot. */
+struct um_ipc_client {
+    bool active;                         /* lock */
+    bool told;                           /* [loop] CONNECT was reported */
+    uint32_t generation;                 /* lock */
+    uint32_t pid;                        /* lock */
+    struct um_shm_control_object signal; /* lock; fd -1: not open, it wakes by itself after a while */
+    char text[48];                       /* lock: "LBT-IPC:<session of the receiving context>:<pid>" */
+    char told_text[48];                  /* [loop] */
+};
+
+struct um_ipc_session {
+    struct um_src_session base;
+    struct um_list node; /* [loop] pool->sessions */
+    struct um_ipc_sources *pool;
+    struct um_shm_segment segment; /* fixed; the shared words as the ring says */
+    struct um_ipc_writer writer;   /* lock */
+    bool explicit_id, waits;       /* fixed; waits: receiver-paced */
+    uint64_t sm_interval_ns;       /* fixed */
+    size_t window;                 /* fixed: the option */
+    /* Datagrams for which receivers have left no room yet (receiver-paced), in order; base.blocked while any. Lock. */
+    struct um_datagram *stuck, *stuck_last;
+    uint64_t stuck_since_ns;                  /* lock */
+    struct um_ipc_client *clients;            /* by slot */
+    uint16_t *active;                         /* lock: slots in use, base.clients of them */
+    uint32_t epoch;                           /* lock: join_epoch when the slots were looked at last */
+    bool clients_changed;                     /* lock: CONNECT and DISCONNECT to be reported by the loop */
+    uint64_t datagrams_sent, bytes_sent;      /* lock */
+    struct um_timer client_timer;             /* [loop] looks for new and dead receivers */
+    struct um_timer sm_timer;                 /* [loop] */
+    struct um_timer stuck_timer;              /* [loop] armed while something is stuck and no thread waits */
+    unsigned client_ticks;                    /* [loop] */
+    struct um_log_limit signal_log, slow_log; /* lock */
+};
+
+struct um_ipc_sources {
+    struct um_src_transport base;
+    struct um_transport_env *env;
+    struct um_list sessions;     /* [loop] in order of creation */
+    struct um_ipc_session *next; /* [loop] round robin through the pool; NULL: the first */
+};
+
+/* um_ipc_clients.c */
+int um_ipc_clients_init(struct um_ipc_session *session);
+void um_ipc_clients_fini(struct um_ipc_session *session);
+void um_ipc_clients_look(struct um_ipc_session *session);   /* lock: after a change of join_epoch; never waits */
+void um_ipc_clients_wake(struct um_ipc_session *session);   /* lock: those that sleep; after something was published */
+void um_ipc_clients_reap(struct um_ipc_session *session);   /* lock: frees the slots of the dead; system calls */
+void um_ipc_clients_report(struct um_ipc_session *session); /* [loop] no lock */
+void um_ipc_clients_announce(struct um_src_session *base, struct um_src_stream *stream); /* [loop] */
+
+/* um_ipc_send.c: the session operations that send and wait. Lock. */
+void um_ipc_transmit(struct um_src_session *base, struct um_datagram *datagram);
+void um_ipc_wait(struct um_src_session *base);
+void um_ipc_resume(struct um_src_session *base);
+void um_ipc_interrupt(struct um_src_session *base);
+bool um_ipc_relieved(const struct um_src_session *base);
+void um_ipc_send_stuck(struct um_ipc_session *session);   /* as much as there is room for */
+size_t um_ipc_drop_stuck(struct um_ipc_session *session); /* bytes given up */
+
+#endif

@@ -1,0 +1,436 @@
+/* The pool of LBT-IPC source sessions of a context: which session a topic goes
+ * to, creation and end of sessions, session messages, the watch over receivers,
+ * statistics. Everything here runs on the loop, except reading facts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/um_error.h"
+#include "base/um_mem.h"
+#include "transport/ipc/um_ipc_source.h"
+#include "wire/um_source_string.h"
+
+/* How soon a receiver is seen that joins while nothing is sent; sends see it at once. */
+#define CLIENT_TICK_NS (50 * UM_NS_PER_MS)
+#define REAP_TICKS 20u /* the dead are looked for once a second */
+#define STUCK_TICK_NS (5 * UM_NS_PER_MS)
+
+static struct um_ipc_session *session_of(struct um_list *node)
+{
+    return UM_CONTAINER_OF(node, struct um_ipc_session, node);
+}
+
+static struct um_ipc_session *of_base(const struct um_src_session *base)
+{
+    return UM_CONTAINER_OF((struct um_src_session *)base, struct um_ipc_session, base);
+}
+
+/* ---- facts ---- */
+
+static void source_info(const struct um_src_session *base, lbm_transport_source_info_t *out)
+{
+    const struct um_ipc_session *session = of_base(base);
+    memset(out, 0, sizeof *out);
+    out->type = LBM_TRANSPORT_TYPE_LBTIPC;
+    out->session_id = session->segment.session_id;
+    out->transport_id = session->segment.transport_id;
+}
+
+static void session_stats(struct um_src_session *base, lbm_src_transport_stats_t *out)
+{
+    struct um_ipc_session *session = of_base(base);
+    lbm_transport_source_info_t info;
+    memset(out, 0, sizeof *out);
+    source_info(base, &info);
+    out->type = LBM_TRANSPORT_STAT_LBTIPC;
+    um_source_string_format(&info, out->source, sizeof out->source);
+    um_src_session_lock(base);
+    out->transport.lbtipc.num_clients = (lbm_ulong_t)base->clients;
+    out->transport.lbtipc.msgs_sent = session->datagrams_sent;
+    out->transport.lbtipc.bytes_sent = session->bytes_sent;
+    um_src_session_unlock(base);
+}
+
+/* Lock. */
+static void session_stats_reset(struct um_src_session *base)
+{
+    struct um_ipc_session *session = of_base(base);
+    session->datagrams_sent = session->bytes_sent = 0;
+}
+
+/* ---- timers and the command ---- */
+
+static struct um_timer_wheel *wheel_of(const struct um_ipc_session *session)
+{
+    return um_loop_wheel(session->base.env->loop);
+}
+
+static void on_client_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_ipc_session *session = UM_CONTAINER_OF(timer, struct um_ipc_session, client_timer);
+    um_timer_arm(wheel_of(session), timer, now_ns + CLIENT_TICK_NS);
+    uint32_t epoch = atomic_load_explicit(&session->segment.header->join_epoch, memory_order_acquire);
+    um_src_session_lock(&session->base);
+    if (++session->client_ticks % REAP_TICKS == 0) {
+        um_ipc_clients_reap(session);
+    } else if (epoch != session->epoch) {
+        um_ipc_clients_look(session);
+    }
+    um_src_session_unlock(&session->base);
+}
+
+/* The counter tells receivers that the source lives, also where the ring has no room for the message. */
+static void on_sm_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_ipc_session *session = UM_CONTAINER_OF(timer, struct um_ipc_session, sm_timer);
+    um_timer_arm(wheel_of(session), timer, now_ns + session->sm_interval_ns);
+    um_src_session_lock(&session->base);
+    atomic_fetch_add_explicit(&session->segment.header->activity, 1, memory_order_release);
+    if (session->stuck == NULL && um_ipc_write(&session->writer, UM_IPC_SM, NULL, 0)) {
+        um_ipc_clients_wake(session);
+    }
+    um_src_session_unlock(&session->base);
+}
+
+static void arm_stuck_timer(struct um_ipc_session *session)
+{
+    um_src_session_lock(&session->base);
+    bool wanted = session->stuck != NULL && session->base.waiters == 0;
+    um_src_session_unlock(&session->base);
+    if (wanted && !um_timer_armed(&session->stuck_timer)) {
+        um_timer_arm(wheel_of(session), &session->stuck_timer, um_loop_now(session->base.env->loop) + STUCK_TICK_NS);
+    }
+}
+
+/* What was accepted and found no room while no thread waits: senders that do not block, batches of timers. */
+static void on_stuck_timer(struct um_timer *timer, uint64_t now_ns)
+{
+    struct um_ipc_session *session = UM_CONTAINER_OF(timer, struct um_ipc_session, stuck_timer);
+    um_src_session_lock(&session->base);
+    um_ipc_send_stuck(session);
+    if (session->stuck != NULL) {
+        um_ipc_clients_reap(session);
+    }
+    um_src_session_unlock(&session->base);
+    arm_stuck_timer(session);
+}
+
+static void on_command(struct um_src_session *base)
+{
+    struct um_ipc_session *session = of_base(base);
+    arm_stuck_timer(session);
+    um_ipc_clients_report(session);
+}
+
+/* ---- sessions ---- */
+
+static void stream_gone(struct um_src_session *base, uint32_t tidx);
+
+static const struct um_src_session_ops session_ops = {
+    .datagram_option = "transport_lbtipc_datagram_max_size",
+    .blocked_by = "a receiver of the session has not read for a whole transport_lbtipc_transmission_window_size",
+    .transmit = um_ipc_transmit,
+    .wait = um_ipc_wait,
+    .resume = um_ipc_resume,
+    .interrupt = um_ipc_interrupt,
+    .relieved = um_ipc_relieved,
+    .announce = um_ipc_clients_announce,
+    .on_command = on_command,
+    .stream_gone = stream_gone,
+    .source_info = source_info,
+    .stats = session_stats,
+    .stats_reset = session_stats_reset,
+};
+
+static struct um_shm_spec spec_of(const struct um_ipc_sources *pool, const struct um_source_options *opts, uint16_t id)
+{
+    uint32_t datagram_max = pool->env->opts->transport_lbtipc_datagram_max_size;
+    unsigned receivers = opts->transport_lbtipc_maximum_receivers_per_transport;
+    struct um_shm_spec spec = {.kind = UM_SHM_IPC,
+                               .transport_id = id,
+                               .max_receivers = receivers > UM_SHM_RECEIVERS_MAX ? UM_SHM_RECEIVERS_MAX : receivers,
+                               .ring_len =
+                                   um_ipc_ring_len(opts->transport_lbtipc_transmission_window_size, datagram_max),
+                               .rec_align = UM_IPC_ALIGN,
+                               .datagram_max = datagram_max,
+                               .sm_interval_ms = opts->transport_lbtipc_sm_interval};
+    if (opts->transport_lbtipc_behavior == LBM_SRC_TOPIC_ATTR_LBTIPC_BEHAVIOR_RECEIVER_PACED) {
+        spec.flags = UM_SHM_FLAG_RECEIVER_PACED;
+    }
+    return spec;
+}
+
+static int session_open(struct um_ipc_session *session, const struct um_source_options *opts, uint16_t id)
+{
+    struct um_transport_env *env = session->pool->env;
+    struct um_shm_spec spec = spec_of(session->pool, opts, id);
+    const struct um_src_session_config config = {.datagram_max = spec.datagram_max, .coalesce = true};
+    if (um_shm_create(&session->segment, &spec) != 0) {
+        return -1;
+    }
+    if (um_ipc_clients_init(session) == 0) {
+        if (um_src_session_init(&session->base, env, &session_ops, &config, opts) == 0) {
+            return 0;
+        }
+        um_ipc_clients_fini(session);
+    }
+    um_shm_close(&session->segment);
+    return -1;
+}
+
+static struct um_ipc_session *session_create(struct um_ipc_sources *pool, const struct um_source_options *opts,
+                                             uint16_t id)
+{
+    struct um_ipc_session *session = um_calloc(1, sizeof *session);
+    if (session == NULL) {
+        um_error_nomem("LBT-IPC source session", sizeof *session);
+        return NULL;
+    }
+    session->pool = pool;
+    if (session_open(session, opts, id) != 0) {
+        um_free(session);
+        return NULL;
+    }
+    um_ipc_writer_init(&session->writer, &session->segment);
+    session->waits = session->segment.flags & UM_SHM_FLAG_RECEIVER_PACED;
+    session->explicit_id = opts->transport_lbtipc_id != 0;
+    session->window = opts->transport_lbtipc_transmission_window_size;
+    session->sm_interval_ns = opts->transport_lbtipc_sm_interval * UM_NS_PER_MS;
+    um_timer_init(&session->client_timer, on_client_timer);
+    um_timer_init(&session->sm_timer, on_sm_timer);
+    um_timer_init(&session->stuck_timer, on_stuck_timer);
+    uint64_t now_ns = um_loop_now(pool->env->loop);
+    um_timer_arm(wheel_of(session), &session->client_timer, now_ns + CLIENT_TICK_NS);
+    if (session->sm_interval_ns != 0) {
+        um_timer_arm(wheel_of(session), &session->sm_timer, now_ns + session->sm_interval_ns);
+    }
+    um_list_push_back(&pool->sessions, &session->node);
+    return session;
+}
+
+/* What the ring has no room for now is lost with the session. */
+static void give_up_stuck(struct um_ipc_session *session)
+{
+    um_src_session_lock(&session->base);
+    um_ipc_send_stuck(session);
+    size_t bytes = um_ipc_drop_stuck(session);
+    um_src_session_unlock(&session->base);
+    if (bytes > 0) {
+        um_log(UM_LOG_WARNING, "Core-5688-656",
+               "%s: source deleted while receivers had left no room for the last %zu bytes: lost",
+               session->segment.path, bytes);
+    }
+}
+
+static void session_destroy(struct um_ipc_session *session)
+{
+    struct um_ipc_sources *pool = session->pool;
+    if (pool->next == session) {
+        pool->next = session->node.next == &pool->sessions ? NULL : session_of(session->node.next);
+    }
+    um_list_remove(&session->node);
+    give_up_stuck(session);
+    um_timer_cancel(wheel_of(session), &session->client_timer);
+    um_timer_cancel(wheel_of(session), &session->sm_timer);
+    um_timer_cancel(wheel_of(session), &session->stuck_timer);
+    um_src_session_lock(&session->base);
+    atomic_store_explicit(&session->segment.header->state, UM_SHM_CLOSED, memory_order_release);
+    um_ipc_clients_wake(session);
+    um_src_session_unlock(&session->base);
+    um_src_session_fini(&session->base);
+    um_ipc_clients_fini(session);
+    um_shm_close(&session->segment);
+    um_free(session);
+}
+
+static void stream_gone(struct um_src_session *base, uint32_t tidx)
+{
+    if (um_list_empty(&base->streams)) {
+        session_destroy(of_base(base));
+    }
+}
+
+/* ---- mapping ---- */
+
+static struct um_ipc_session *find_id(struct um_ipc_sources *pool, unsigned id)
+{
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        if (session_of(it)->segment.transport_id == id) {
+            return session_of(it);
+        }
+    }
+    return NULL;
+}
+
+/* The session that follows `after` (NULL: the first) among those of the range, in turn. NULL: there is none. */
+static struct um_ipc_session *next_of_pool(struct um_ipc_sources *pool, struct um_ipc_session *from)
+{
+    struct um_list *start = from != NULL ? &from->node : pool->sessions.next, *it = start;
+    do {
+        if (it != &pool->sessions && !session_of(it)->explicit_id) {
+            return session_of(it);
+        }
+        it = it->next;
+    } while (it != start);
+    return NULL;
+}
+
+static struct um_ipc_session *choose(struct um_ipc_sources *pool, const struct um_source_options *opts)
+{
+    const struct um_context_options *copts = pool->env->opts;
+    if (opts->transport_lbtipc_id != 0) {
+        struct um_ipc_session *session = find_id(pool, opts->transport_lbtipc_id);
+        return session != NULL ? session : session_create(pool, opts, opts->transport_lbtipc_id);
+    }
+    for (unsigned id = copts->transport_lbtipc_id_low; id <= copts->transport_lbtipc_id_high; id++) {
+        if (find_id(pool, id) == NULL) {
+            return session_create(pool, opts, (uint16_t)id);
+        }
+    }
+    struct um_ipc_session *session = next_of_pool(pool, pool->next);
+    if (session == NULL) {
+        um_error(UM_EINVAL, "CoreApi-5688-1301",
+                 "transport_lbtipc_id_low %u to transport_lbtipc_id_high %u: every id is in use by a session made with "
+                 "transport_lbtipc_id; widen the range",
+                 copts->transport_lbtipc_id_low, copts->transport_lbtipc_id_high);
+        return NULL;
+    }
+    pool->next = session->node.next == &pool->sessions ? NULL : session_of(session->node.next);
+    return session;
+}
+
+static void warn_if_other(const struct um_ipc_session *session, const char *topic, const char *id, const char *option,
+                          unsigned long wanted, unsigned long has)
+{
+    if (wanted != has) {
+        um_log(UM_LOG_WARNING, id,
+               "source \"%s\": %s %lu is ignored: the session with LBT-IPC id %u was made by its first source with %lu",
+               topic, option, wanted, session->segment.transport_id, has);
+    }
+}
+
+static void compare_options(const struct um_ipc_session *session, const struct um_source_options *opts,
+                            const char *topic)
+{
+    warn_if_other(session, topic, "Core-5688-1302", "transport_lbtipc_sm_interval", opts->transport_lbtipc_sm_interval,
+                  (unsigned long)session->segment.sm_interval_ms);
+    warn_if_other(session, topic, "Core-5688-1303", "transport_lbtipc_transmission_window_size",
+                  opts->transport_lbtipc_transmission_window_size, session->window);
+    warn_if_other(session, topic, "Core-5688-1304", "transport_lbtipc_behavior", opts->transport_lbtipc_behavior,
+                  session->waits);
+    warn_if_other(session, topic, "Core-5688-1305", "transport_lbtipc_maximum_receivers_per_transport",
+                  opts->transport_lbtipc_maximum_receivers_per_transport, session->segment.max_receivers);
+}
+
+static int sources_attach(struct um_src_transport *base, const struct um_source_options *opts, const char *topic,
+                          struct um_src_stream *stream)
+{
+    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    if (opts->transport_lbtipc_transmission_window_size < 65536) {
+        return um_error(UM_EINVAL, "CoreApi-5688-1306",
+                        "transport_lbtipc_transmission_window_size %zu: must be at least 65536",
+                        opts->transport_lbtipc_transmission_window_size);
+    }
+    if (opts->transport_lbtipc_maximum_receivers_per_transport == 0) {
+        return um_error(UM_EINVAL, "CoreApi-5688-1307",
+                        "transport_lbtipc_maximum_receivers_per_transport 0: must be at least 1");
+    }
+    struct um_ipc_session *session = choose(pool, opts);
+    if (session == NULL) {
+        return -1;
+    }
+    if (!um_list_empty(&session->base.streams)) {
+        compare_options(session, opts, topic);
+    }
+    um_src_session_add(&session->base, stream);
+    return 0;
+}
+
+/* ---- the pool ---- */
+
+static int sources_check(const struct um_context_options *opts)
+{
+    if (opts->transport_lbtipc_id_low > opts->transport_lbtipc_id_high || opts->transport_lbtipc_id_low == 0) {
+        return um_error(UM_EINVAL, "CoreApi-5688-1308",
+                        "transport_lbtipc_id_low %u: must be at least 1 and not above transport_lbtipc_id_high %u",
+                        opts->transport_lbtipc_id_low, opts->transport_lbtipc_id_high);
+    }
+    return 0;
+}
+
+static struct um_src_transport *sources_create(struct um_transport_env *env)
+{
+    struct um_ipc_sources *pool = um_calloc(1, sizeof *pool);
+    if (pool == NULL) {
+        um_error_nomem("LBT-IPC sources", sizeof *pool);
+        return NULL;
+    }
+    pool->base.ops = &um_ipc_src_transport;
+    pool->env = env;
+    um_list_init(&pool->sessions);
+    return &pool->base;
+}
+
+static void sources_destroy(struct um_src_transport *base)
+{
+    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    while (!um_list_empty(&pool->sessions)) {
+        session_destroy(session_of(pool->sessions.next));
+    }
+    um_free(pool);
+}
+
+static int sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
+{
+    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    struct um_list *it;
+    int count = 0;
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        if (count < max) {
+            session_stats(&session_of(it)->base, &out[count]);
+        }
+        count++;
+    }
+    return count;
+}
+
+static void sources_stats_reset(struct um_src_transport *base)
+{
+    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        struct um_src_session *session = &session_of(it)->base;
+        um_src_session_lock(session);
+        memset(&session->drops, 0, sizeof session->drops);
+        session_stats_reset(session);
+        um_src_session_unlock(session);
+    }
+}
+
+static void sources_flush(struct um_src_transport *base)
+{
+    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    struct um_list *it;
+    UM_LIST_FOREACH(it, &pool->sessions)
+    {
+        struct um_src_session *session = &session_of(it)->base;
+        um_src_session_lock(session);
+        um_src_session_flush(session);
+        um_src_session_unlock(session);
+    }
+}
+
+const struct um_src_transport_ops um_ipc_src_transport = {
+    .type = LBM_SRC_TOPIC_ATTR_TRANSPORT_LBTIPC,
+    .name = "lbt-ipc",
+    .check = sources_check,
+    .create = sources_create,
+    .destroy = sources_destroy,
+    .attach = sources_attach,
+    .stats = sources_stats,
+    .stats_reset = sources_stats_reset,
+    .flush = sources_flush,
+};
