@@ -65,13 +65,31 @@ typedef struct um_src_stats_stct {
     uint64_t session_ignored_messages; /**< sent by receivers, of no use to a source */
     uint64_t session_filtered_bytes;   /**< not wanted by a receiver (source-side filtering); no loss */
     uint64_t session_unheard_bytes;    /**< sent while no receiver was connected; no loss */
-    uint64_t blocked_by_pid; /**< shared memory: process whose receiver holds the session up now; 0: nobody does */
-    uint64_t blocked_ns;     /**< shared memory: nanoseconds senders of the session have waited for receivers */
-    uint64_t receivers_lost; /**< shared memory: receivers that died, or wrote positions no receiver writes */
+    uint64_t blocked_by_pid;  /**< shared memory: process whose receiver holds the session up now; 0: nobody does */
+    uint64_t blocked_ns;      /**< shared memory: nanoseconds senders of the session have waited for receivers */
+    uint64_t receivers_lost;  /**< shared memory: receivers that died, or wrote positions no receiver writes */
+    uint64_t session_refused; /**< LBT-RM, LBT-RU: datagrams the system did not send (interface down, no route, no
+                                   room); receivers ask for them again */
 } um_src_stats_t;
 
 /** Returns 0, or -1 with LBM_EINVAL. May be called in a context-thread callback: yes. */
 LBMExpDLL int um_src_stats(lbm_src_t *src, um_src_stats_t *stats);
+
+/** Repairs that one receiving context asked a session of LBT-RM or LBT-RU for. */
+typedef struct um_src_naks_stct {
+    char receiver[32];    /**< "a.b.c.d:port" it sends NAKs from; "others": beyond 256 receivers, added up */
+    uint64_t nak_packets; /**< NAK packets received from it */
+    uint64_t naks;        /**< datagrams asked for in these */
+    uint64_t idle_ms;     /**< milliseconds since the last one */
+} um_src_naks_t;
+
+/**
+ * Who asks for repairs of the source's session and how much, since the session began or since the last
+ * lbm_src_reset_transport_stats(): the receiver with the most NAKs first. `count`: in, room in `naks`; out, how many
+ * there are (at most 257), of which those that fit are filled in. Other transports have none.
+ * Returns 0, or -1 with LBM_EINVAL. May be called in a context-thread callback: yes.
+ */
+LBMExpDLL int um_src_naks(lbm_src_t *src, um_src_naks_t *naks, int *count);
 
 /** Counts of a receiver since its creation. */
 typedef struct um_rcv_stats_stct {

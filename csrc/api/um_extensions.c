@@ -2,9 +2,13 @@
  * contexts. No state; application threads. Readiness of sources is in lbm_source.c. */
 #include <lbm/um.h>
 
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/um_clock.h"
 #include "base/um_error.h"
+#include "base/um_timer.h"
 #include "core/um_context.h"
 #include "core/um_receiver.h"
 #include "core/um_source.h"
@@ -60,7 +64,38 @@ int um_src_stats(lbm_src_t *src, um_src_stats_t *stats)
         .blocked_by_pid = counts.blocked_by,
         .blocked_ns = counts.blocked_ns,
         .receivers_lost = counts.receivers_lost,
+        .session_refused = counts.drops.refused,
     };
+    return 0;
+}
+
+#define NAKS_MAX 257 /* what a session remembers */
+
+int um_src_naks(lbm_src_t *src, um_src_naks_t *naks, int *count)
+{
+    if (um_source_check(src, "um_src_naks") != 0) {
+        return -1;
+    }
+    if (count == NULL || *count < 0 || (naks == NULL && *count > 0)) {
+        return um_error(UM_EINVAL, "CoreApi-9014-4",
+                        "um_src_naks: count must be 0 or more, and naks have room for as many");
+    }
+    struct um_src_nak_count found[NAKS_MAX];
+    int there = um_src_stream_naks(&src->stream, found, NAKS_MAX);
+    uint64_t now = um_clock_ns();
+    for (int i = 0; i < there && i < *count; i++) {
+        char ip[INET_ADDRSTRLEN];
+        naks[i] = (um_src_naks_t){.nak_packets = found[i].packets,
+                                  .naks = found[i].naks,
+                                  .idle_ms = now > found[i].last_ns ? (now - found[i].last_ns) / UM_NS_PER_MS : 0};
+        if (found[i].ip == 0) {
+            snprintf(naks[i].receiver, sizeof naks[i].receiver, "others");
+        } else {
+            inet_ntop(AF_INET, &found[i].ip, ip, sizeof ip);
+            snprintf(naks[i].receiver, sizeof naks[i].receiver, "%s:%u", ip, found[i].port);
+        }
+    }
+    *count = there;
     return 0;
 }
 

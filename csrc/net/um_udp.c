@@ -117,9 +117,7 @@ void um_udp_reader_destroy(struct um_udp_reader *reader)
 
 /* ---- opening ---- */
 
-/* Ask the card for times of every packet. Needs rights and a driver that can; without either the kernel's times
- * remain. */
-static void enable_card_stamps(int fd, const struct um_iface *iface)
+void um_udp_card_stamps(int fd, const struct um_iface *iface)
 {
     struct hwtstamp_config wanted = {.tx_type = HWTSTAMP_TX_ON, .rx_filter = HWTSTAMP_FILTER_ALL};
     struct ifreq request = {.ifr_data = (void *)&wanted};
@@ -133,7 +131,7 @@ static void enable_stamps(struct um_udp_socket *sock, const struct um_iface *ifa
     int flags = SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_RAW_HARDWARE |
                 SOF_TIMESTAMPING_SOFTWARE;
     if (iface != NULL) {
-        enable_card_stamps(sock->fd, iface);
+        um_udp_card_stamps(sock->fd, iface);
     }
     sock->timestamps = setsockopt(sock->fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) == 0;
     if (!sock->timestamps) {

@@ -56,6 +56,9 @@ int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *socket
 /* First free port of low..high; `what` names the options in the error; low = high = 0: any free port. */
 int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr addr, uint16_t low, uint16_t high, const char *what);
+/* Ask the card for the times of every packet, received and sent. Needs rights and a driver that can; without either the
+ * kernel's times remain. */
+void um_udp_card_stamps(int fd, const struct um_iface *iface);
 void um_udp_close(struct um_udp_socket *socket);
 /* Datagrams beyond drops_base that the kernel threw away because the receive buffer was full (and others it could not
  * deliver). */

@@ -57,7 +57,9 @@ struct um_src_session_ops {
     void (*stream_gone)(struct um_src_session *session, uint32_t tidx);
     void (*source_info)(const struct um_src_session *session, lbm_transport_source_info_t *out);
     void (*stats)(struct um_src_session *session, lbm_src_transport_stats_t *out);
-    void (*stats_reset)(struct um_src_session *session); /* may be NULL */
+    void (*stats_reset)(struct um_src_session *session); /* lock; may be NULL */
+    /* Lock; may be NULL. See um_src_stream_naks(). */
+    int (*naks)(struct um_src_session *session, struct um_src_nak_count *out, int max);
     /* Any thread. NULL: session->clients. */
     int (*clients)(const struct um_src_session *session);
     /* Lock. Adds what only this transport knows. May be NULL. */

@@ -200,6 +200,18 @@ void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_coun
     um_src_session_unlock(session);
 }
 
+int um_src_stream_naks(const struct um_src_stream *stream, struct um_src_nak_count *out, int max)
+{
+    struct um_src_session *session = stream->session;
+    if (session->ops->naks == NULL) {
+        return 0;
+    }
+    um_src_session_lock(session);
+    int count = session->ops->naks(session, out, max);
+    um_src_session_unlock(session);
+    return count;
+}
+
 void um_src_stream_set_batching(struct um_src_stream *stream, uint64_t interval_ns, size_t minimum_length,
                                 bool adaptive)
 {

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include <lbm/lbm.h>
 
@@ -40,6 +41,8 @@ struct um_src_stream_events {
     void (*on_connect)(struct um_src_stream *stream, const char *client);
     void (*on_disconnect)(struct um_src_stream *stream, const char *client);
     void (*on_wakeup)(struct um_src_stream *stream); /* after a non-blocking send was refused */
+    /* When the datagram left in which message `sqn` was the first; may be NULL. */
+    void (*on_timestamp)(struct um_src_stream *stream, const struct timespec *time, uint32_t sqn);
 };
 
 /* Why a send on a stream leaves the fast path. */
@@ -123,6 +126,8 @@ struct um_src_drops {
     uint64_t ignored_from_clients; /* messages a client sent that a source has no use for */
     uint64_t filtered_bytes;       /* not wanted by a client (source-side filtering); no loss */
     uint64_t unheard_bytes;        /* sent while no client was connected; no loss */
+    uint64_t refused;              /* datagrams the system did not send: no route, interface down, no room; receivers
+                                      ask for them again */
 };
 void um_src_stream_drops(const struct um_src_stream *stream, struct um_src_drops *out); /* any thread */
 struct um_src_counts {
@@ -134,6 +139,15 @@ struct um_src_counts {
     uint64_t receivers_lost;   /* shared memory: receivers that died, or wrote what no receiver writes */
 };
 void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_counts *out); /* any thread; consistent */
+/* Repairs a receiver asked for. */
+struct um_src_nak_count {
+    uint32_t ip;   /* network order; 0: of several receivers together */
+    uint16_t port; /* host order: of the socket it sends NAKs from */
+    uint64_t packets, naks;
+    uint64_t last_ns; /* clock of um_clock_ns() */
+};
+/* By receiver, most first: returns how many there are, fills up to max. Any thread. 0 for transports without NAKs. */
+int um_src_stream_naks(const struct um_src_stream *stream, struct um_src_nak_count *out, int max);
 /* Blocked/connected facts for readiness: number of clients now. */
 int um_src_stream_clients(const struct um_src_stream *stream);
 

@@ -2,6 +2,7 @@
  * buffers in shared memory, the rules of ids and windows, refusals, statistics,
  * the end of a session. Resolution runs on a private loopback network. */
 #include <dirent.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "um_test_rcv.h"

@@ -71,7 +71,7 @@ static void on_wakeup(struct um_src_stream *stream)
     UM_CONTAINER_OF(stream, struct source, stream)->wakeups++;
 }
 
-static const struct um_src_stream_events events = {on_connect, on_disconnect, on_wakeup};
+static const struct um_src_stream_events events = {on_connect, on_disconnect, on_wakeup, NULL};
 
 /* ---- running things on the loop ---- */
 

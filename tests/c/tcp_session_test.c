@@ -46,7 +46,7 @@ static void on_wakeup(struct um_src_stream *stream)
 {
 }
 
-static const struct um_src_stream_events src_events = {on_connect, on_disconnect, on_wakeup};
+static const struct um_src_stream_events src_events = {on_connect, on_disconnect, on_wakeup, NULL};
 
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {

@@ -149,6 +149,7 @@ static const struct um_src_session_ops session_ops = {
     .source_info = source_info,
     .stats = um_udp_source_stats,
     .stats_reset = um_udp_source_stats_reset,
+    .naks = um_udp_source_naks,
 };
 
 /* Socket on which a session's datagrams leave, on the interface of multicast. *connected: to the group. */
@@ -216,7 +217,8 @@ static struct um_lbtrm_source *make_engine(struct um_udp_sources *pool, const st
 
 /* The sockets are open. Takes over nothing when it fails. */
 static int open_session(struct um_udp_sources *pool, const struct um_source_options *opts,
-                        struct um_lbtrm_session_source *source, int out_fd, bool connected)
+                        struct um_lbtrm_session_source *source, const struct um_iface *iface, int out_fd,
+                        bool connected)
 {
     const struct um_context_options *copts = pool->env->opts;
     size_t wanted = copts->transport_lbtrm_source_datagram_max_size != 0
@@ -229,7 +231,8 @@ static int open_session(struct um_udp_sources *pool, const struct um_source_opti
                                           .transport_overhead = UM_LBTRM_DATA_HDR,
                                           .window_size = opts->transport_lbtrm_transmission_window_size,
                                           .window_limit = opts->transport_lbtrm_transmission_window_limit,
-                                          .connectionless = true};
+                                          .connectionless = true,
+                                          .stamps = copts->transport_lbtrm_source_timestamp != 0 ? iface : NULL};
     source->engine = make_engine(pool, opts, source, datagram_max);
     if (source->engine == NULL) {
         return -1;
@@ -266,7 +269,7 @@ static struct um_udp_source *session_create(struct um_udp_sources *pool, const s
         return NULL;
     }
     int out_fd = open_out(pool->env->opts, &iface, &source->group, &connected);
-    if (out_fd >= 0 && open_session(pool, opts, source, out_fd, connected) == 0) {
+    if (out_fd >= 0 && open_session(pool, opts, source, &iface, out_fd, connected) == 0) {
         return &source->udp;
     }
     if (out_fd >= 0) {

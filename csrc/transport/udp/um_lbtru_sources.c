@@ -272,6 +272,7 @@ static const struct um_src_session_ops session_ops = {
     .source_info = source_info,
     .stats = um_udp_source_stats,
     .stats_reset = um_udp_source_stats_reset,
+    .naks = um_udp_source_naks,
 };
 
 static size_t datagram_size(const struct um_context_options *opts)

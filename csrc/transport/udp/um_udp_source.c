@@ -34,7 +34,18 @@ void um_udp_source_put(struct um_udp_source *source, const struct sockaddr_in *t
         return;
     }
     uint64_t tag = body_len > 0 ? um_lbtr_slot_index(body) : UINT64_MAX;
+    uint64_t sent = source->out.counters.datagrams;
+    if (source->stamps != NULL && um_udp_out_empty(&source->out)) {
+        um_udp_stamps_before(source->stamps);
+    }
     um_udp_out_put(&source->out, to, head, head_len, body, body_len, tag, source->trains && source->base.collecting);
+    if (source->stamps != NULL) {
+        if (source->out.counters.datagrams == sent + 1 && um_udp_out_empty(&source->out)) {
+            um_udp_stamps_sent(source->stamps, body, body_len);
+        } else {
+            um_udp_stamps_astray(source->stamps);
+        }
+    }
     ask_for_room(source);
 }
 
@@ -127,6 +138,7 @@ static void report_failures(struct um_udp_source *source)
     um_src_session_lock(&source->base);
     struct um_udp_out_counters counters = source->out.counters;
     int err = source->out.last_error;
+    source->base.drops.refused = counters.failed + counters.dropped;
     bool news = counters.failed + counters.dropped != source->failed_told;
     source->failed_told = counters.failed + counters.dropped;
     um_src_session_unlock(&source->base);
@@ -159,7 +171,7 @@ static struct um_fd *sending_fd(struct um_udp_source *source)
 static void watch_output(struct um_udp_source *source, bool on)
 {
     struct um_fd *ufd = sending_fd(source);
-    uint32_t interest = ufd == &source->in_fd ? UM_FD_READ : 0;
+    uint32_t interest = ufd == &source->in_fd ? UM_FD_READ : source->stamps != NULL ? UM_FD_EXCEPT : 0;
     if (um_loop_set_interest(source->base.env->loop, ufd, interest | (on ? UM_FD_WRITE : 0)) != 0) {
         um_log(UM_LOG_ERR, "Core-9004-1", "UDP source session: cannot be watched for room: %s", um_errmsg());
     }
@@ -208,6 +220,20 @@ void um_udp_source_on_command(struct um_src_session *base)
     after(source);
 }
 
+/* Lock. */
+static void take_packet(struct um_udp_source *source, const struct um_udp_datagram *datagram)
+{
+    const struct um_lbtr_source_counters *counters = source->engine->counters(source);
+    struct um_lbtr_source_counters before = *counters;
+    uint64_t now = um_clock_ns();
+    source->engine->on_packet(source, now, datagram);
+    if (counters->nak_pckts_rcved != before.nak_pckts_rcved) {
+        um_udp_nakers_note(&source->nakers, datagram->from_ip, datagram->from_port,
+                           counters->naks_rcved - before.naks_rcved, now);
+    }
+    source->base.drops.ignored_from_clients += counters->packets_ignored - before.packets_ignored;
+}
+
 static void read_packets(struct um_udp_source *source)
 {
     struct um_udp_reader *reader = source->pool->reader;
@@ -217,7 +243,7 @@ static void read_packets(struct um_udp_source *source)
         um_src_session_lock(&source->base);
         source->base.collecting = true;
         while (um_udp_next(reader, &source->in, &datagram)) {
-            source->engine->on_packet(source, um_clock_ns(), &datagram);
+            take_packet(source, &datagram);
         }
         source->base.collecting = false;
         um_udp_source_push(&source->base);
@@ -237,10 +263,40 @@ static void on_in_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
     }
 }
 
+static void report_stamp(struct um_udp_source *source, const struct um_udp_stamp *stamp)
+{
+    struct um_list *it, *tmp;
+    UM_LIST_FOREACH_SAFE(it, tmp, &source->base.streams)
+    {
+        struct um_src_stream *stream = UM_CONTAINER_OF(it, struct um_src_stream, node);
+        if (stream->tidx == stamp->tidx && stream->events->on_timestamp != NULL) {
+            stream->events->on_timestamp(stream, &stamp->time, stamp->sqn);
+        }
+    }
+}
+
+static void read_stamps(struct um_udp_source *source)
+{
+    struct um_udp_stamp stamp;
+    bool more;
+    do {
+        um_src_session_lock(&source->base);
+        more = um_udp_stamps_next(source->stamps, &stamp);
+        um_src_session_unlock(&source->base);
+        if (more) {
+            report_stamp(source, &stamp);
+        }
+    } while (more);
+}
+
 static void on_out_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 {
+    struct um_udp_source *source = UM_CONTAINER_OF(ufd, struct um_udp_source, out_fd);
+    if (source->stamps != NULL && (ready & UM_FD_HANGUP)) { /* the error queue is not empty */
+        read_stamps(source);
+    }
     if (ready & UM_FD_WRITE) {
-        on_writable(UM_CONTAINER_OF(ufd, struct um_udp_source, out_fd));
+        on_writable(source);
     }
 }
 
@@ -315,6 +371,14 @@ void um_udp_source_stats_reset(struct um_src_session *base)
 {
     struct um_udp_source *source = um_udp_source_of(base);
     source->engine->stats_reset(source);
+    um_udp_nakers_clear(&source->nakers);
+    memset(&source->out.counters, 0, sizeof source->out.counters);
+    source->failed_told = 0;
+}
+
+int um_udp_source_naks(struct um_src_session *base, struct um_src_nak_count *out, int max)
+{
+    return um_udp_nakers_list(&um_udp_source_of(base)->nakers, out, max);
 }
 
 /* ---- beginning and end ---- */
@@ -328,7 +392,9 @@ int um_udp_source_open(struct um_udp_source *source, struct um_udp_sources *pool
     source->engine = config->engine;
     source->first = *opts;
     source->timer_due_ns = UM_NEVER;
-    source->trains = config->window_limit == 0 || config->window_limit >= 4 * config->datagram_max;
+    source->stamps = config->stamps != NULL ? um_udp_stamps_create(out_fd, config->stamps) : NULL;
+    source->trains =
+        source->stamps == NULL && (config->window_limit == 0 || config->window_limit >= 4 * config->datagram_max);
     um_udp_out_init(&source->out, out_fd >= 0 ? out_fd : source->in.fd, connected,
                     pool->env->opts->um_udp_segmentation_offload != 0);
     um_timer_init(&source->timer, on_timer);
@@ -341,15 +407,18 @@ int um_udp_source_open(struct um_udp_source *source, struct um_udp_sources *pool
                                             .connectionless = config->connectionless,
                                             .batches_blocked = true};
     if (um_src_session_init(&source->base, pool->env, config->ops, &session, opts) != 0) {
+        um_free(source->stamps);
         return -1;
     }
     if (um_loop_add_fd(loop, &source->in_fd, UM_FD_READ) != 0) {
         um_src_session_fini(&source->base);
+        um_free(source->stamps);
         return -1;
     }
-    if (out_fd >= 0 && um_loop_add_fd(loop, &source->out_fd, 0) != 0) {
+    if (out_fd >= 0 && um_loop_add_fd(loop, &source->out_fd, source->stamps != NULL ? UM_FD_EXCEPT : 0) != 0) {
         um_loop_remove_fd(loop, &source->in_fd);
         um_src_session_fini(&source->base);
+        um_free(source->stamps);
         return -1;
     }
     um_lock_take(&pool->lock);
@@ -395,6 +464,8 @@ void um_udp_source_close(struct um_udp_source *source)
     um_udp_close(&source->in);
     source->engine->destroy(source); /* the turn leaves the limiter: nobody kicks from here on */
     um_src_session_fini(&source->base);
+    um_udp_nakers_clear(&source->nakers);
+    um_free(source->stamps);
     um_free(source);
 }
 

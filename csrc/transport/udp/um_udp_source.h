@@ -13,6 +13,8 @@
 #include "transport/lbtr/um_lbtr_answer.h"
 #include "transport/lbtr/um_lbtr_limiter.h"
 #include "transport/um_loss_rate.h"
+#include "transport/udp/um_udp_nakers.h"
+#include "transport/udp/um_udp_stamps.h"
 #include "transport/um_src_batch.h"
 #include "transport/um_src_transport.h"
 
@@ -55,6 +57,8 @@ struct um_udp_source {
     /* lock */
     struct um_datagram datagram; /* the open slot */
     struct um_udp_out out;
+    struct um_udp_stamps *stamps; /* fixed; NULL: none are wanted; its content: lock */
+    struct um_udp_nakers nakers;
     uint64_t timer_due_ns; /* when the engine wants its timer; UM_NEVER: not at all */
     bool timer_wanted;     /* the command arms it */
     bool write_wanted;     /* EPOLLOUT is being waited for, or has been asked for */
@@ -87,6 +91,7 @@ struct um_udp_source_config {
     size_t transport_overhead; /* of a DATA packet */
     size_t window_size, window_limit;
     bool one_topic, connectionless;
+    const struct um_iface *stamps; /* not NULL: report when datagrams left through this interface */
 };
 
 static inline struct um_udp_source *um_udp_source_of(const struct um_src_session *base)
@@ -138,5 +143,6 @@ void um_udp_source_on_command(struct um_src_session *base);
 void um_udp_source_stream_gone(struct um_src_session *base, uint32_t tidx);
 void um_udp_source_stats(struct um_src_session *base, lbm_src_transport_stats_t *out);
 void um_udp_source_stats_reset(struct um_src_session *base);
+int um_udp_source_naks(struct um_src_session *base, struct um_src_nak_count *out, int max);
 
 #endif
