@@ -57,14 +57,14 @@ def with_hosts(count: int) -> pytest.MarkDecorator:
 @with_hosts(2)
 @pytest.mark.parametrize("megabytes", [2, 20])
 def test_m2_bursts_at_the_stock_socket_buffer_lose_nothing(star: Star, setting: Setting, megabytes: int) -> None:
-    messages = megabytes * 1_000_000 // 1400
+    messages = megabytes * 1_000_000 // 1000
     config = setting.write(
         f"context transport_{{t}}_receiver_socket_buffer {STOCK_BUFFER}",
         "receiver transport_{t}_nak_generation_interval 30000",
         "receiver delivery_control_maximum_burst_loss 1000000",
     )
     # 20 us for each message are slower than the burst comes, so that the buffer must overflow.
-    stream = Stream(star, config, messages, "-s", 1400, "-f", 1, sink=("-u", 20))
+    stream = Stream(star, config, messages, "-s", 1000, "-f", 1, sink=("-u", 20))
     stream.go()
     result = stream.finish()
     (report,) = result.reports
@@ -109,8 +109,8 @@ def test_m7_goodput_falls_in_proportion_to_loss(tmp_path: Path, star: Star, tran
         "receiver transport_{t}_nak_generation_interval 30000",
         "receiver delivery_control_maximum_burst_loss 1000000",
     )
-    pace = () if share == 100 else ("-r", limit * share // 100 // 8 // 1400)
-    stream = Stream(star, config, None, "-s", 1400, "-f", 1, *pace, sink=("-i", 20))
+    pace = () if share == 100 else ("-r", limit * share // 100 // 8 // 1050)
+    stream = Stream(star, config, None, "-s", 1000, "-f", 1, *pace, sink=("-i", 20))
     (sink,) = stream.sinks
     stream.go()
     time.sleep(0.5)

@@ -36,7 +36,7 @@ receiver transport_{t}_nak_suppress_interval 40
 class Setting:
     """Writes configuration files for one transport ("lbtrm" or "lbtru")."""
 
-    def __init__(self, folder: Path, transport: str, rate: int = 1_000_000_000, repair_rate: int = 500_000_000) -> None:
+    def __init__(self, folder: Path, transport: str, rate: int = 1_000_000_000, repair_rate: int = 100_000_000) -> None:
         self.transport = transport
         self.lead = "rm" if transport == "lbtrm" else "ru"
         self._folder = folder
