@@ -302,14 +302,10 @@ static void on_start_timer(struct um_timer *timer, uint64_t now_ns)
 {
     struct smx_receiver *receiver = UM_CONTAINER_OF(timer, struct smx_receiver, start_timer);
     um_rcv_session_begin(&receiver->base);
-    if (!um_rcv_session_activity(&receiver->base)) {
-        um_rcv_session_end(&receiver->base, now_ns);
-        return;
-    }
-    if (um_smx_reader_skip(&receiver->reader)) {
-        set_polled(receiver, true);
-    } else {
+    if (!um_smx_reader_skip(&receiver->reader)) {
         corrupt(receiver, now_ns);
+    } else if (um_rcv_session_activity(&receiver->base)) { /* BOS: what is sent from now on arrives */
+        set_polled(receiver, true);
     }
     um_rcv_session_end(&receiver->base, now_ns);
 }

@@ -54,7 +54,10 @@ enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len)
     if (end - writer->published > writer->ring_len) {
         return UM_SMX_TOO_MANY;
     }
-    atomic_store_explicit(&writer->header->tail, writer->published, memory_order_release);
+    if (writer->tail != writer->published) {
+        writer->tail = writer->published;
+        atomic_store_explicit(&writer->header->tail, writer->tail, memory_order_release);
+    }
     atomic_thread_fence(memory_order_seq_cst); /* with the fence of um_shm_slot_take() */
     uint64_t least = scan(writer);
     uint64_t limit = writer->published + writer->ring_len / 4;

@@ -52,6 +52,7 @@ struct um_smx_writer {
     uint64_t ring_len, mask;
     uint64_t align; /* of records */
     uint64_t claimed, published, limit;
+    uint64_t tail; /* last value of header->tail */
     uint32_t payload_max;
     uint32_t first_commit; /* commit word held back: of the record at `published`, when claimed > published */
     struct um_shm_header *header;
