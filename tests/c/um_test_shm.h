@@ -1,0 +1,56 @@
+/* A directory of its own for the segments of a test program (UM_SHM_DIR), so that
+ * what others leave or remove does not matter. Made before main(), removed at
+ * exit. Children find it through the environment. */
+#ifndef UM_TEST_SHM_H
+#define UM_TEST_SHM_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char um_test_shm_dir[64];
+static pid_t um_test_shm_owner;
+
+/* Segments and control objects there now. */
+static inline int um_test_shm_count(void)
+{
+    DIR *directory = opendir(getenv("UM_SHM_DIR"));
+    int count = 0;
+    for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
+        count += strncmp(e->d_name, "LBT", 3) == 0;
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return count;
+}
+
+static void um_test_shm_remove(void)
+{
+    DIR *directory = getpid() == um_test_shm_owner ? opendir(um_test_shm_dir) : NULL;
+    char path[400];
+    if (directory == NULL) {
+        return;
+    }
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s", um_test_shm_dir, e->d_name);
+        unlink(path);
+    }
+    closedir(directory);
+    rmdir(um_test_shm_dir);
+}
+
+__attribute__((constructor)) static void um_test_shm_make(void)
+{
+    um_test_shm_owner = getpid();
+    snprintf(um_test_shm_dir, sizeof um_test_shm_dir, "/dev/shm/um-test-%d", (int)getpid());
+    if (mkdir(um_test_shm_dir, 0700) == 0) {
+        setenv("UM_SHM_DIR", um_test_shm_dir, 1);
+        atexit(um_test_shm_remove);
+    }
+}
+
+#endif
