@@ -6,9 +6,11 @@ Stages run in the order of STAGES; each prints its time and what failed. The las
 
     tools/run_tests.py                  everything (what `make test` and the CI machine run)
     tools/run_tests.py --stage c        one stage (may be given several times)
-    tools/run_tests.py --soak           the long runs: full counts, a million inputs for each fuzz target
+    tools/run_tests.py --soak           the long runs: full counts, a million inputs for each fuzz target; may be
+                                        combined with --stage: what is measured replaces the figures of that stage
 
-UM_FUZZ_SECONDS (60) is the time given to each fuzz target.
+UM_FUZZ_SECONDS (60) is the time given to each fuzz target, UM_SIM_SEEDS bounds the seeds of
+the stage sim.
 """
 
 from __future__ import annotations
@@ -33,7 +35,14 @@ BINDING_TESTS = ("objects", "receive")  # under the sanitizers; the others wait 
 C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
 THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create)\b")
 FIGURES = ROOT / "build" / "soak-figures.tsv"
-SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300}  # tr_sim: minutes of virtual time for each seed
+RELIABLE_UDP_SIMS = tuple(
+    f"{transport}{part}"
+    for transport in ("lbtrm", "lbtru")
+    for part in ("_sim", "_requirements_sim", "_hostile_sim")
+)
+# tr_sim: minutes of virtual time for each seed. The crowds of lbtrm_crowd_sim run a hundredth of the seeds.
+SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300, "lbtrm_crowd_sim": 100000} | dict.fromkeys(RELIABLE_UDP_SIMS, 100000)
+SANITIZED_PART = "20"  # of the seeds run under the sanitizers
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
 C_FOLDERS = ("csrc", "include", "examples/c", "tests/c", "tests/sim", "tests/fuzz", "benchmarks")
@@ -167,21 +176,27 @@ def stage_c(_: Settings) -> Tally:
     return run_c_tests("build", {})
 
 
+def run_sim(name: str) -> Tally:
+    start = time.monotonic()
+    seeds = min(SOAK_SEEDS[name], int(os.environ.get("UM_SIM_SEEDS", SOAK_SEEDS[name])))
+    outcome = run([str(ROOT / "build" / "tests" / name)], None, {"UM_SIM_SEEDS": str(seeds)})
+    counts = SUMMARY.search(outcome.output)
+    good = outcome.code == 0 and counts is not None
+    record_figure(
+        f"{name}, seeds of each scenario that takes one",
+        f"{seeds}: {'no finding' if good else 'FAILED'} in {time.monotonic() - start:.0f} s",
+    )
+    print(f"   {name}: {seeds} seeds, exit {outcome.code}", flush=True)
+    return Tally(passed=1) if good else Tally(failed=1, complaints=[f"{name}: {outcome.output[-6000:]}"])
+
+
 def stage_sim(settings: Settings) -> Tally:
     """The simulators over many seeds; with few seeds they are part of the stages c, asan and tsan."""
     total = Tally()
-    if not settings.soak:
-        return total
-    for name, seeds in SOAK_SEEDS.items():
-        start = time.monotonic()
-        outcome = run([str(ROOT / "build" / "tests" / name)], None, {"UM_SIM_SEEDS": str(seeds)})
-        counts = SUMMARY.search(outcome.output)
-        good = outcome.code == 0 and counts is not None
-        total.add(Tally(passed=1) if good else Tally(failed=1, complaints=[f"{name}: {outcome.output[-6000:]}"]))
-        record_figure(
-            f"{name}, {seeds} seeds of each scenario that takes a seed",
-            f"{'no finding' if good else 'FAILED'} in {time.monotonic() - start:.0f} s",
-        )
+    if settings.soak:
+        with ThreadPoolExecutor(CORES) as pool:
+            for tally in pool.map(run_sim, SOAK_SEEDS):
+                total.add(tally)
     return total
 
 
@@ -191,7 +206,7 @@ def stage_asan(_: Settings) -> Tally:
         ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DUM_SANITIZE=address,undefined", "-DUM_BUILD_BENCHMARKS=OFF"],
     )
     if total.failed == 0:
-        total.add(run_c_tests("build-asan", {"UBSAN_OPTIONS": "print_stacktrace=1"}))
+        total.add(run_c_tests("build-asan", {"UBSAN_OPTIONS": "print_stacktrace=1", "UM_SIM_PART": SANITIZED_PART}))
     return total
 
 
@@ -353,26 +368,35 @@ def figures() -> list[tuple[str, str]]:
     return [(what, value) for what, _, value in pairs]
 
 
+def table_rows(text: str, columns: int) -> dict[str, list[str]]:
+    """The rows of the tables with so many columns, by their first one."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    named = [row for row in rows if len(row) == columns and row[0] not in ("stage", "what", "---")]
+    return {row[0]: row for row in named}
+
+
 def record_soak(results: Sequence[tuple[str, Tally, float]]) -> None:
-    """Put the results of a long run into docs/reliability.md."""
+    """Put the results of a long run, or of some of its stages, into docs/reliability.md."""
     page = ROOT / "docs" / "reliability.md"
-    rows = [f"| {name} | {tally} | {seconds:.0f} s |" for name, tally, seconds in results]
-    day = time.strftime("%Y-%m-%d")
-    body = [
-        f"Run of {day}, `make soak`, on {CORES} cores: full message counts, a million inputs for each fuzz target.",
-        "",
-        "| stage | result | time |",
-        "|---|---|---|",
-        *rows,
-        "",
-        "| what | figure |",
-        "|---|---|",
-        *(f"| {what} | {value} |" for what, value in figures()),
-    ]
-    text = page.read_text()
     begin, end = "<!-- soak:begin -->", "<!-- soak:end -->"
-    head, rest = text.split(begin, 1)
-    tail = rest.split(end, 1)[1]
+    head, rest = page.read_text().split(begin, 1)
+    old, tail = rest.split(end, 1)
+    day = time.strftime("%Y-%m-%d")
+    stages = table_rows(old, 4) | {
+        name: [name, str(tally), f"{seconds:.0f} s", day] for name, tally, seconds in results
+    }
+    values = table_rows(old, 3) | {what: [what, value, day] for what, value in figures()}
+    body = [
+        f"`make soak` on {CORES} cores: full counts of messages and seeds, a million inputs for each fuzz target.",
+        "",
+        "| stage | result | time | day |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in stages.values()),
+        "",
+        "| what | figure | day |",
+        "|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in values.values()),
+    ]
     page.write_text(head + begin + "\n" + "\n".join(body) + "\n" + end + tail)
     print(f"== recorded in {page.relative_to(ROOT)}", flush=True)
 
@@ -398,7 +422,7 @@ def main() -> int:
         print(f"== {name}: {tally} in {time.monotonic() - start:.0f} s", flush=True)
         results.append((name, tally, time.monotonic() - start))
         total.add(tally)
-    if arguments.soak and not arguments.stage:
+    if arguments.soak:
         record_soak(results)
     print(f"== all stages took {time.monotonic() - begin:.0f} s", flush=True)
     print(total, flush=True)
