@@ -60,6 +60,9 @@ void bench_oneway_message(const void *data)
 {
     struct bench_header header;
     memcpy(&header, data, sizeof header);
+    if ((header.sequence & 63) == 0) {
+        atomic_store_explicit(&bench_shared->progress, header.sequence, memory_order_relaxed);
+    }
     if (header.kind == BENCH_MEASURED) {
         if (first_ns == 0) {
             first_ns = bench_now();

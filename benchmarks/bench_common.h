@@ -24,8 +24,9 @@ struct bench_shared {
     _Alignas(64) atomic_int ready;          /* calls of bench_meet */
     _Alignas(64) atomic_int seen_a, seen_b; /* a HELLO arrived */
     _Alignas(64) atomic_int done, abort;
-    atomic_int far_pid; /* of role 1, for bench_veth */
-    uint16_t port[2];   /* for the raw loops */
+    atomic_int far_pid;                     /* of role 1, for bench_veth */
+    _Alignas(64) _Atomic uint64_t progress; /* one way: the sequence number B has come to, about */
+    _Alignas(64) uint16_t port[2];          /* for the raw loops */
     uint64_t sent;
     uint64_t received;     /* measured messages seen by B */
     uint64_t out_of_order; /* by sequence */
