@@ -20,6 +20,7 @@
 #include "core/um_source.h"
 #include "core/um_user_fds.h"
 #include "core/um_user_timers.h"
+#include "net/um_link_watch.h"
 #include "transport/shm/um_shm_segment.h"
 #include "transport/shm/um_shm_thread.h"
 #include "wire/um_source_string.h"
@@ -227,6 +228,7 @@ static int um_context_close(void *arg)
         um_rcv_sessions_destroy(ctx->rcv_sessions);
     }
     um_src_transports_destroy(ctx->src_transports);
+    um_link_watch_destroy(ctx->env.links);
     if (ctx->uim != NULL) {
         um_uim_destroy(ctx->uim);
     }

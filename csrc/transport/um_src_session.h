@@ -34,6 +34,7 @@ struct um_transport_env {
     struct in_addr request_ip;      /* 0.0.0.0 when not bound to an interface */
     atomic_uint next_transport_idx; /* from 1 */
     struct um_list threads;         /* um_shm_thread.node: receivers of shared memory [loop] */
+    struct um_link_watch *links;    /* of the sessions over UDP; NULL before the first [loop] */
 };
 
 /* Events of a stream, on the loop. CONNECT and DISCONNECT come once per client. */

@@ -7,6 +7,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "net/um_link_watch.h"
 #include "transport/um_local_addr.h"
 #include "wire/um_lbtrm.h"
 
@@ -144,10 +145,12 @@ static int open_socket(struct um_lbtrm_channel *channel)
         return -1;
     }
     um_fd_init(&channel->ufd, channel->sock.fd, on_readable);
+    channel->ufd.arrivals = &channel->sock.packets;
     if (um_loop_add_fd(receivers->env->loop, &channel->ufd, UM_FD_READ) != 0) {
         um_udp_close(&channel->sock);
         return -1;
     }
+    um_link_watch_add(&receivers->env->links, receivers->env->loop, iface.addr.s_addr);
     return 0;
 }
 

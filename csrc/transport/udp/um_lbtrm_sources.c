@@ -10,6 +10,7 @@
 #include "base/um_error.h"
 #include "base/um_mem.h"
 #include "base/um_random.h"
+#include "net/um_link_watch.h"
 #include "net/um_socket.h"
 #include "transport/lbtr/um_lbtrm_source.h"
 #include "transport/udp/um_udp_source.h"
@@ -270,6 +271,7 @@ static struct um_udp_source *session_create(struct um_udp_sources *pool, const s
     }
     int out_fd = open_out(pool->env->opts, &iface, &source->group, &connected);
     if (out_fd >= 0 && open_session(pool, opts, source, &iface, out_fd, connected) == 0) {
+        um_link_watch_add(&pool->env->links, pool->env->loop, iface.addr.s_addr);
         return &source->udp;
     }
     if (out_fd >= 0) {

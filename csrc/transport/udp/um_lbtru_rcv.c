@@ -6,6 +6,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "net/um_link_watch.h"
 #include "net/um_loop.h"
 #include "transport/lbtr/um_lbtru_receiver.h"
 #include "transport/udp/um_udp_session.h"
@@ -232,10 +233,12 @@ static int open_socket(struct um_lbtru_rcv *rcv, const struct um_receiver_option
         return -1;
     }
     um_fd_init(&rcv->ufd, rcv->sock.fd, on_readable);
+    rcv->ufd.arrivals = &rcv->sock.packets;
     if (um_loop_add_fd(receivers->env->loop, &rcv->ufd, UM_FD_READ) != 0) {
         um_udp_close(&rcv->sock);
         return -1;
     }
+    um_link_watch_add(&receivers->env->links, receivers->env->loop, addr.s_addr);
     return 0;
 }
 

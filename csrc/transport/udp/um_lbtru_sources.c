@@ -6,6 +6,7 @@
 
 #include "base/um_error.h"
 #include "base/um_random.h"
+#include "net/um_link_watch.h"
 #include "net/um_socket.h"
 #include "transport/udp/um_lbtru_peers.h"
 #include "transport/um_local_addr.h"
@@ -376,6 +377,7 @@ static struct um_udp_source *session_create(struct um_udp_sources *pool, const s
         um_free(source);
         return NULL;
     }
+    um_link_watch_add(&pool->env->links, pool->env->loop, addr.s_addr);
     return &source->udp;
 }
 
