@@ -178,5 +178,5 @@ def test_a_killed_source_ends_its_session_and_the_next_begins_another(star: Star
         old, new = report.data["sources"]
         assert (old["begins"], old["ends"], new["begins"], new["ends"]) == (1, 1, 1, 0)
         assert old["delivered"] > 500 and new["delivered"] == 2000
-        assert re.match(r"LBTR[MU]:", old["source"]) and old["source"] != new["source"]
+        assert re.match(r"LBT-?R[MU]:", old["source"]) and old["source"] != new["source"]
     second.finish()

@@ -10,7 +10,8 @@
  * SIGUSR1: print "latency" with the percentiles since the last time, as a JSON text, at the next message.
  *
  * Prints "begin SOURCE" and "end SOURCE" for the events of sessions; at the end (SIGTERM too) "final" with a JSON text.
- * Every number must be delivered or reported, once, in order: "unreported" counts numbers passed over without a word,
+ * Every number must be delivered or reported, once, in order, except those "away" between the end of a session and its
+ * next beginning: "unreported" counts numbers passed over without a word,
  * "misreported" loss events that name another number than the one that is missing, "repeated" and "disorder" deliveries
  * of numbers that had their turn (seen before, or not), "mixed" messages of another process in a session. */
 #include <signal.h>
@@ -30,9 +31,9 @@ struct range {
 struct source_state {
     char name[256];
     uint64_t stream, next, delivered, lost_single, lost_burst, bursts;
-    uint64_t unreported, misreported, repeated, disorder, mixed, corrupt, begins, ends;
+    uint64_t away, unreported, misreported, repeated, disorder, mixed, corrupt, begins, ends;
     uint32_t sqn_of_number_0;
-    bool started, in_burst;
+    bool started, in_burst, rejoined;
     uint64_t last_ns, longest_pause_ns;
     uint8_t *seen; /* bits */
     uint64_t seen_room;
@@ -121,7 +122,9 @@ static void pass_over(struct source_state *state, uint64_t number)
         return;
     }
     add_missing(state, state->next, number - 1);
-    if (state->in_burst) {
+    if (state->rejoined) {
+        state->away += count;
+    } else if (state->in_burst) {
         state->lost_burst += count;
         atomic_fetch_add_explicit(&lost, count, memory_order_relaxed);
     } else {
@@ -180,6 +183,7 @@ static void on_data(struct source_state *state, const lbm_msg_t *msg)
         state->next = header.number + 1;
     }
     state->in_burst = false;
+    state->rejoined = false;
     finish_if_complete(state);
 }
 
@@ -221,6 +225,7 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
         break;
     case LBM_MSG_BOS:
     case LBM_MSG_EOS:
+        state->rejoined = msg->type == LBM_MSG_BOS && state->ends > 0;
         state->begins += msg->type == LBM_MSG_BOS;
         state->ends += msg->type == LBM_MSG_EOS;
         printf("%s %s\n", msg->type == LBM_MSG_BOS ? "begin" : "end", msg->source);
@@ -270,12 +275,13 @@ static void print_sources(void)
     for (size_t i = 0; i < sources_used; i++) {
         const struct source_state *state = sources[i];
         printf("%s{\"source\": \"%s\", \"delivered\": %lu, \"next\": %lu, \"lost_single\": %lu, \"lost_burst\": %lu, "
-               "\"bursts\": %lu, \"unreported\": %lu, \"misreported\": %lu, \"repeated\": %lu, \"disorder\": %lu, "
+               "\"bursts\": %lu, \"away\": %lu, \"unreported\": %lu, \"misreported\": %lu, \"repeated\": %lu, "
+               "\"disorder\": %lu, "
                "\"mixed\": %lu, \"corrupt\": %lu, \"begins\": %lu, \"ends\": %lu, \"longest_pause_ms\": %.1f, "
                "\"missing\": [",
                i == 0 ? "" : ", ", state->name, state->delivered, state->next, state->lost_single, state->lost_burst,
-               state->bursts, state->unreported, state->misreported, state->repeated, state->disorder, state->mixed,
-               state->corrupt, state->begins, state->ends, (double)state->longest_pause_ns / 1e6);
+               state->bursts, state->away, state->unreported, state->misreported, state->repeated, state->disorder,
+               state->mixed, state->corrupt, state->begins, state->ends, (double)state->longest_pause_ns / 1e6);
         for (size_t at = 0; at < state->missing_used; at++) {
             printf("%s[%lu, %lu]", at == 0 ? "" : ", ", state->missing[at].first, state->missing[at].last);
         }
