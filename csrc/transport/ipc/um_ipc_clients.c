@@ -96,6 +96,7 @@ void um_ipc_clients_reap(struct um_ipc_session *session)
     for (uint32_t i = 0; i < segment->max_receivers; i++) {
         uint32_t pid = segment->slots[i].pid;
         if (um_shm_slot_reap(segment, i)) {
+            session->receivers_lost++;
             um_log(UM_LOG_NOTICE, "Core-5688-654",
                    "%s: the receiver of process %u is gone without leaving: slot %u freed", segment->path, pid, i);
         }

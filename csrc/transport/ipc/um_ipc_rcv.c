@@ -92,13 +92,15 @@ static void lost(struct um_ipc_rcv *rcv, uint64_t now_ns, int level, const char 
     um_rcv_session_lost(&rcv->base, now_ns);
 }
 
-static void note_overrun(struct um_ipc_rcv *rcv, uint64_t now_ns)
+/* Told with the first record after it, which shows how much was missed. */
+static void note_overruns(struct um_ipc_rcv *rcv, uint64_t now_ns)
 {
+    rcv->overruns_logged = rcv->reader.overruns;
     um_log_limited(
         &rcv->overrun_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5688-658",
         "%s: this receiver is too slow: the source came round and overwrote what was not read yet; %llu "
-        "times, %llu datagrams so far (transport_lbtipc_transmission_window_size, transport_lbtipc_behavior)",
-        rcv->base.source, (unsigned long long)rcv->reader.overruns, (unsigned long long)rcv->reader.datagrams_overrun);
+        "datagrams in %llu times so far (transport_lbtipc_transmission_window_size, transport_lbtipc_behavior)",
+        rcv->base.source, (unsigned long long)rcv->reader.datagrams_overrun, (unsigned long long)rcv->reader.overruns);
 }
 
 /* One record. False: nothing more to do here now. */
@@ -114,9 +116,7 @@ static bool read_record(struct um_ipc_rcv *rcv, uint64_t now_ns)
     case UM_IPC_READ_IDLE:
         return false;
     case UM_IPC_READ_CONTROL:
-        break;
     case UM_IPC_READ_OVERRUN:
-        note_overrun(rcv, now_ns);
         break;
     case UM_IPC_READ_CORRUPT:
         lost(rcv, now_ns, UM_LOG_ERR, "Core-5688-660", "the segment is damaged");
@@ -125,6 +125,9 @@ static bool read_record(struct um_ipc_rcv *rcv, uint64_t now_ns)
         rcv->datagrams++;
         rcv->base.bytes_rcved += len;
         rcv->used += (len + 7) / 8 * 8;
+        if (rcv->reader.overruns != rcv->overruns_logged) {
+            note_overruns(rcv, now_ns);
+        }
         if (!deliver(rcv, out, len, now_ns)) {
             return false;
         }

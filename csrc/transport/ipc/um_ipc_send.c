@@ -79,7 +79,9 @@ void um_ipc_send_stuck(struct um_ipc_session *session)
         sent = true;
     }
     if (sent) {
-        session->stuck_since_ns = um_clock_ns();
+        uint64_t now = um_clock_ns();
+        session->stuck_ns += now - session->stuck_since_ns;
+        session->stuck_since_ns = now;
         um_ipc_clients_wake(session);
     }
     session->base.blocked = session->stuck != NULL;

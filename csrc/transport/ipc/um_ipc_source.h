@@ -31,7 +31,9 @@ struct um_ipc_session {
     size_t window;                 /* fixed: the option */
     /* Datagrams for which receivers have left no room yet (receiver-paced), in order; base.blocked while any. Lock. */
     struct um_datagram *stuck, *stuck_last;
-    uint64_t stuck_since_ns;                  /* lock */
+    uint64_t stuck_since_ns;                  /* lock: no datagram has left since */
+    uint64_t stuck_ns;                        /* lock: time for which something was stuck */
+    uint64_t receivers_lost;                  /* lock: gone without leaving */
     struct um_ipc_client *clients;            /* by slot */
     uint16_t *active;                         /* lock: slots in use, base.clients of them */
     uint32_t epoch;                           /* lock: join_epoch when the slots were looked at last */

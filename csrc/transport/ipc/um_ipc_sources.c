@@ -57,6 +57,16 @@ static void session_stats_reset(struct um_src_session *base)
     session->datagrams_sent = session->bytes_sent = 0;
 }
 
+/* Lock. */
+static void session_counts(const struct um_src_session *base, struct um_src_counts *out)
+{
+    const struct um_ipc_session *session = of_base(base);
+    int slowest = session->stuck == NULL ? -1 : um_ipc_slowest(&session->writer);
+    out->blocked_by = slowest < 0 ? 0 : session->segment.slots[slowest].pid;
+    out->blocked_ns = session->stuck_ns;
+    out->receivers_lost = session->receivers_lost;
+}
+
 /* ---- timers and the command ---- */
 
 static struct um_timer_wheel *wheel_of(const struct um_ipc_session *session)
@@ -139,6 +149,7 @@ static const struct um_src_session_ops session_ops = {
     .source_info = source_info,
     .stats = session_stats,
     .stats_reset = session_stats_reset,
+    .counts = session_counts,
 };
 
 static struct um_shm_spec spec_of(const struct um_ipc_sources *pool, const struct um_source_options *opts, uint16_t id)
@@ -351,10 +362,10 @@ static int sources_attach(struct um_src_transport *base, const struct um_source_
 
 static int sources_check(const struct um_context_options *opts)
 {
-    if (opts->transport_lbtipc_id_low > opts->transport_lbtipc_id_high || opts->transport_lbtipc_id_low == 0) {
-        return um_error(UM_EINVAL, "CoreApi-5688-1308",
-                        "transport_lbtipc_id_low %u: must be at least 1 and not above transport_lbtipc_id_high %u",
-                        opts->transport_lbtipc_id_low, opts->transport_lbtipc_id_high);
+    if (opts->transport_lbtipc_id_low == 0) {
+        return um_error(
+            UM_EINVAL, "CoreApi-5688-1308",
+            "transport_lbtipc_id_low 0: must be at least 1 (0 is the id of the objects receivers sleep on)");
     }
     return 0;
 }

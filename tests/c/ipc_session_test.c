@@ -1,0 +1,958 @@
+/* LBT-IPC through the public interface, in one process: sources, receivers, batching and fragments, the rules of ids,
+ * both pacings, the two kinds of receive thread and the application's, statistics, events, the end of a session.
+ * Resolution runs on a private loopback network, segments lie in a directory of this test's own. */
+#include <dirent.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "transport/shm/um_shm_segment.h"
+#include "um_test_rcv.h"
+#include "um_test_shm.h"
+
+/* ---- what is logged ---- */
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char logged[65536];
+
+static int keep_log(int level, const char *message, void *clientd)
+{
+    pthread_mutex_lock(&log_lock);
+    size_t used = strlen(logged);
+    snprintf(logged + used, sizeof logged - used, "%s\n", message);
+    pthread_mutex_unlock(&log_lock);
+    return 0;
+}
+
+static void log_start(void)
+{
+    pthread_mutex_lock(&log_lock);
+    logged[0] = '\0';
+    pthread_mutex_unlock(&log_lock);
+    lbm_log(keep_log, NULL);
+}
+
+static bool was_logged(const char *part)
+{
+    pthread_mutex_lock(&log_lock);
+    bool found = strstr(logged, part) != NULL;
+    pthread_mutex_unlock(&log_lock);
+    return found;
+}
+
+/* ---- objects ---- */
+
+static lbm_src_topic_attr_t *ipc_attr(void)
+{
+    lbm_src_topic_attr_t *attr;
+    MUST(lbm_src_topic_attr_create(&attr));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbt-ipc"));
+    return attr;
+}
+
+static lbm_src_t *ipc_source_with(lbm_context_t *ctx, const char *name, lbm_src_topic_attr_t *attr,
+                                  lbm_src_cb_proc proc, void *clientd)
+{
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    MUST(lbm_src_topic_alloc(&topic, ctx, name, attr));
+    MUST(lbm_src_create(&src, ctx, topic, proc, clientd, NULL));
+    lbm_src_topic_attr_delete(attr);
+    return src;
+}
+
+static lbm_src_t *ipc_source(lbm_context_t *ctx, const char *name)
+{
+    return ipc_source_with(ctx, name, ipc_attr(), NULL, NULL);
+}
+
+static lbm_src_t *ipc_source_option(lbm_context_t *ctx, const char *name, const char *option, const char *value)
+{
+    lbm_src_topic_attr_t *attr = ipc_attr();
+    MUST(lbm_src_topic_attr_str_setopt(attr, option, value));
+    return ipc_source_with(ctx, name, attr, NULL, NULL);
+}
+
+static lbm_context_t *context_option(const char *option, const char *value)
+{
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, option, value));
+    return net_context_with(attr);
+}
+
+/* A source and a receiver that know each other. */
+struct pair {
+    lbm_context_t *sctx, *rctx;
+    lbm_src_t *src;
+    lbm_rcv_t *rcv;
+    struct recorder rec;
+};
+
+static void pair_open_with(struct pair *p, lbm_context_t *sctx, lbm_context_t *rctx, const char *name,
+                           lbm_src_topic_attr_t *attr)
+{
+    p->rec = (struct recorder)RECORDER_INIT;
+    p->sctx = sctx;
+    p->rctx = rctx;
+    p->src = ipc_source_with(p->sctx, name, attr, NULL, NULL);
+    p->rcv = net_recording_receiver(p->rctx, name, &p->rec);
+    MUST(um_src_wait_receivers(p->src, 1, HANG_SECONDS * 1000));
+}
+
+static void pair_open(struct pair *p, const char *name)
+{
+    pair_open_with(p, net_context(), net_context(), name, ipc_attr());
+}
+
+static void pair_close(struct pair *p)
+{
+    if (p->rcv != NULL) {
+        MUST(lbm_rcv_delete(p->rcv));
+    }
+    if (p->src != NULL) {
+        MUST(lbm_src_delete(p->src));
+    }
+    MUST(lbm_context_delete(p->rctx));
+    MUST(lbm_context_delete(p->sctx));
+}
+
+TEST(messages_arrive_in_order_and_eos_follows_the_source)
+{
+    TEST_NEEDS_NET();
+    struct pair p;
+    pair_open(&p, "ipc/basic");
+    net_send(p.src, "a");
+    net_send(p.src, "b");
+    MUST(lbm_src_send(p.src, "c", 1, 0));
+    MUST(lbm_src_send(p.src, "d", 1, 0));
+    MUST(lbm_src_flush(p.src));
+    CHECK(recorder_wait(&p.rec, LBM_MSG_DATA, 4));
+    CHECK_STR(p.rec.text, "BOS 0=a 1=b 2=c 3=d ");
+    CHECK(strncmp(p.rec.source, "LBT-IPC:", 8) == 0);
+    CHECK_CONTAINS(p.rec.source, ":20001[");
+    MUST(lbm_src_delete(p.src));
+    p.src = NULL;
+    CHECK(recorder_wait(&p.rec, LBM_MSG_EOS, 1));
+    pair_close(&p);
+    CHECK_EQ(um_test_shm_count(), 0);
+}
+
+TEST(a_batch_leaves_with_the_interval_and_large_messages_are_reassembled)
+{
+    TEST_NEEDS_NET();
+    struct pair p;
+    static char big[300000];
+    pair_open(&p, "ipc/large");
+    MUST(lbm_src_send(p.src, "x", 1, 0)); /* the batching timer sends it */
+    CHECK(recorder_wait(&p.rec, LBM_MSG_DATA, 1));
+    MUST(lbm_src_send(p.src, big, sizeof big, LBM_SRC_BLOCK));
+    MUST(lbm_src_flush(p.src));
+    CHECK(recorder_wait(&p.rec, LBM_MSG_DATA, 2));
+    CHECK_EQ(p.rec.bytes, 1 + sizeof big);
+    pair_close(&p);
+}
+
+static int ids_of(lbm_context_t *ctx, lbm_src_t *const *srcs, int count, unsigned *out)
+{
+    lbm_transport_source_info_t info;
+    for (int i = 0; i < count; i++) {
+        lbm_src_transport_stats_t stats;
+        MUST(lbm_src_retrieve_transport_stats(srcs[i], &stats));
+        MUST(lbm_transport_source_parse(stats.source, &info, sizeof info));
+        out[i] = info.transport_id;
+    }
+    return count;
+}
+
+TEST(ids_come_from_the_range_in_turn_and_explicit_ones_stay_outside)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "transport_lbtipc_id_low", "20001"));
+    MUST(lbm_context_attr_str_setopt(attr, "transport_lbtipc_id_high", "20002"));
+    lbm_context_t *ctx = net_context_with(attr), *other = net_context();
+    lbm_src_t *srcs[6];
+    srcs[0] = ipc_source(ctx, "ipc/id/0");
+    srcs[1] = ipc_source_option(ctx, "ipc/id/1", "transport_lbtipc_id", "20010");
+    srcs[2] = ipc_source(ctx, "ipc/id/2");
+    srcs[3] = ipc_source(ctx, "ipc/id/3");
+    srcs[4] = ipc_source_option(ctx, "ipc/id/4", "transport_lbtipc_id", "20010");
+    srcs[5] = ipc_source(ctx, "ipc/id/5");
+    unsigned ids[6];
+    ids_of(ctx, srcs, 6, ids);
+    CHECK_EQ(ids[0], 20001);
+    CHECK_EQ(ids[1], 20010);
+    CHECK_EQ(ids[2], 20002);
+    CHECK_EQ(ids[3], 20001);
+    CHECK_EQ(ids[4], 20010);
+    CHECK_EQ(ids[5], 20002);
+    lbm_src_t *twin = ipc_source(other, "ipc/id/0");
+    unsigned id;
+    ids_of(other, &twin, 1, &id);
+    CHECK_EQ(id, 20001);
+    CHECK_EQ(um_test_shm_count(), 4);
+    MUST(lbm_src_delete(twin));
+    for (int i = 0; i < 6; i++) {
+        MUST(lbm_src_delete(srcs[i]));
+    }
+    CHECK_EQ(um_test_shm_count(), 0);
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(other));
+}
+
+TEST(a_range_upside_down_and_the_id_0_are_refused)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    lbm_context_t *ctx;
+    MUST(lbm_context_attr_str_setopt(attr, "transport_lbtipc_id_low", "7"));
+    MUST(lbm_context_attr_str_setopt(attr, "transport_lbtipc_id_high", "6"));
+    CHECK_EQ(lbm_context_create(&ctx, attr, NULL, NULL), -1);
+    CHECK_CONTAINS(lbm_errmsg(), "transport_lbtipc_id_low (7)");
+    MUST(lbm_context_attr_str_setopt(attr, "transport_lbtipc_id_low", "0"));
+    CHECK_EQ(lbm_context_create(&ctx, attr, NULL, NULL), -1);
+    CHECK_CONTAINS(lbm_errmsg(), "transport_lbtipc_id_low 0");
+    lbm_context_attr_delete(attr);
+}
+
+TEST(a_second_source_with_other_options_is_warned_and_shares_the_session)
+{
+    TEST_NEEDS_NET();
+    log_start();
+    lbm_context_t *ctx = net_context();
+    lbm_src_t *a = ipc_source_option(ctx, "ipc/warn/a", "transport_lbtipc_id", "77");
+    lbm_src_topic_attr_t *attr = ipc_attr();
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_id", "77"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_sm_interval", "1234"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_transmission_window_size", "100000"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_behavior", "receiver_paced"));
+    lbm_src_t *b = ipc_source_with(ctx, "ipc/warn/b", attr, NULL, NULL);
+    CHECK(was_logged("Core-5688-1302"));
+    CHECK(was_logged("Core-5688-1303"));
+    CHECK(was_logged("transport_lbtipc_behavior 1 is ignored"));
+    CHECK_EQ(um_test_shm_count(), 1);
+    MUST(lbm_src_delete(a));
+    MUST(lbm_src_delete(b));
+    MUST(lbm_context_delete(ctx));
+    lbm_log(NULL, NULL);
+}
+
+/* ---- events ---- */
+
+struct events {
+    pthread_mutex_t lock;
+    int connects, disconnects, wakeups;
+    char client[128];
+};
+
+static int on_src_event(lbm_src_t *src, int event, void *data, void *clientd)
+{
+    struct events *e = clientd;
+    pthread_mutex_lock(&e->lock);
+    e->connects += event == LBM_SRC_EVENT_CONNECT;
+    e->disconnects += event == LBM_SRC_EVENT_DISCONNECT;
+    e->wakeups += event == LBM_SRC_EVENT_WAKEUP;
+    if (event == LBM_SRC_EVENT_CONNECT) {
+        snprintf(e->client, sizeof e->client, "%s", (const char *)data);
+    }
+    pthread_mutex_unlock(&e->lock);
+    return 0;
+}
+
+static bool wait_for(struct events *e, const int *what, int count)
+{
+    for (int i = 0; i < HANG_SECONDS * 1000; i++) {
+        pthread_mutex_lock(&e->lock);
+        bool there = *what >= count;
+        pthread_mutex_unlock(&e->lock);
+        if (there) {
+            return true;
+        }
+        usleep(1000);
+    }
+    return false;
+}
+
+TEST(connect_and_disconnect_name_the_receiving_process)
+{
+    TEST_NEEDS_NET();
+    struct events e = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct recorder rec = RECORDER_INIT;
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = ipc_source_with(sctx, "ipc/events", ipc_attr(), on_src_event, &e);
+    lbm_rcv_t *rcv = net_recording_receiver(rctx, "ipc/events", &rec);
+    CHECK(wait_for(&e, &e.connects, 1));
+    char pid[16];
+    snprintf(pid, sizeof pid, ":%d", (int)getpid());
+    CHECK(strncmp(e.client, "LBT-IPC:", 8) == 0);
+    CHECK_CONTAINS(e.client, pid);
+    net_send(src, "x"); /* after CONNECT nothing is missed */
+    CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
+    CHECK_STR(rec.text, "BOS 0=x ");
+    lbm_src_t *late = ipc_source_option(sctx, "ipc/events/late", "transport_lbtipc_id", "20001");
+    (void)late; /* a second topic of the session */
+    MUST(lbm_rcv_delete(rcv));
+    CHECK(wait_for(&e, &e.disconnects, 1));
+    CHECK_EQ(e.connects, 1);
+    MUST(lbm_src_delete(src));
+    MUST(lbm_src_delete(late));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+/* ---- slow receivers ---- */
+
+struct gate {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool open;
+    unsigned next;                      /* sequence number expected */
+    int data, lost, bursts, bad, wrong; /* wrong: out of order */
+};
+
+#define GATE_INIT                                                                                                      \
+    {                                                                                                                  \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER                                         \
+    }
+
+static void fill(char *bytes, size_t len, unsigned n)
+{
+    memcpy(bytes, &n, sizeof n);
+    for (size_t i = sizeof n; i < len; i++) {
+        bytes[i] = (char)(n * 7 + i);
+    }
+}
+
+static bool is_filled(const char *bytes, size_t len, unsigned n)
+{
+    char expected[2000];
+    fill(expected, len, n);
+    return memcmp(bytes, expected, len) == 0;
+}
+
+static int gated(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    struct gate *g = clientd;
+    pthread_mutex_lock(&g->lock);
+    if (msg->type == LBM_MSG_DATA) {
+        g->data++;
+        g->bad += !is_filled(msg->data, msg->len, msg->sequence_number);
+        g->wrong += msg->sequence_number < g->next;
+        g->next = msg->sequence_number + 1;
+        while (!g->open) {
+            pthread_cond_wait(&g->changed, &g->lock);
+        }
+    }
+    g->lost += msg->type == LBM_MSG_UNRECOVERABLE_LOSS;
+    g->bursts += msg->type == LBM_MSG_UNRECOVERABLE_LOSS_BURST;
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+    return 0;
+}
+
+static void gate_open(struct gate *g)
+{
+    pthread_mutex_lock(&g->lock);
+    g->open = true;
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+static bool gate_wait(struct gate *g, unsigned next)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += HANG_SECONDS;
+    int rc = 0;
+    pthread_mutex_lock(&g->lock);
+    while (g->next < next && rc == 0) {
+        rc = pthread_cond_timedwait(&g->changed, &g->lock, &until);
+    }
+    bool ok = g->next >= next;
+    pthread_mutex_unlock(&g->lock);
+    return ok;
+}
+
+static bool gate_entered(struct gate *g)
+{
+    for (int i = 0; i < HANG_SECONDS * 1000; i++) {
+        pthread_mutex_lock(&g->lock);
+        bool in = g->data > 0;
+        pthread_mutex_unlock(&g->lock);
+        if (in) {
+            return true;
+        }
+        usleep(1000);
+    }
+    return false;
+}
+
+#define MESSAGE 1500
+
+TEST(source_paced_a_stopped_receiver_never_holds_the_source_up_and_every_overwrite_is_reported_as_loss)
+{
+    TEST_NEEDS_NET();
+    struct gate g = GATE_INIT;
+    char bytes[MESSAGE];
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = ipc_source_option(sctx, "ipc/slow", "transport_lbtipc_transmission_window_size", "1048576");
+    lbm_rcv_topic_attr_t *rattr;
+    MUST(lbm_rcv_topic_attr_create(&rattr));
+    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "delivery_control_maximum_burst_loss", "100000000"));
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/slow", rattr, gated, &g, NULL);
+    lbm_rcv_topic_attr_delete(rattr);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    const unsigned count = 70000; /* 100 MB */
+    for (unsigned n = 0; n < count; n++) {
+        fill(bytes, sizeof bytes, n);
+        MUST(lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_NONBLOCK)); /* never refused */
+    }
+    MUST(lbm_src_flush(src));
+    CHECK(gate_entered(&g));
+    gate_open(&g);
+    CHECK(gate_wait(&g, count));
+    CHECK_EQ(g.bad, 0);
+    CHECK_EQ(g.wrong, 0);
+    CHECK_EQ(g.bursts, 0);
+    CHECK(g.lost > 1000);
+    CHECK_EQ(g.data + g.lost, count);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+struct sender {
+    lbm_src_t *src;
+    unsigned count;
+    atomic_uint sent;
+    int rc, errnum;
+};
+
+static void *send_all(void *arg)
+{
+    struct sender *s = arg;
+    char bytes[MESSAGE];
+    for (unsigned n = 0; n < s->count && s->rc == 0; n++) {
+        fill(bytes, sizeof bytes, n);
+        s->rc = lbm_src_send(s->src, bytes, sizeof bytes, LBM_SRC_BLOCK);
+        s->errnum = s->rc != 0 ? lbm_errnum() : 0;
+        atomic_fetch_add(&s->sent, s->rc == 0);
+    }
+    if (s->rc == 0) {
+        lbm_src_flush(s->src);
+    }
+    return NULL;
+}
+
+static lbm_src_t *paced_source(lbm_context_t *ctx, const char *name, lbm_src_cb_proc proc, void *clientd)
+{
+    lbm_src_topic_attr_t *attr = ipc_attr();
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_behavior", "receiver_paced"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_transmission_window_size", "262144"));
+    return ipc_source_with(ctx, name, attr, proc, clientd);
+}
+
+TEST(receiver_paced_a_stopped_receiver_stops_the_source_and_nothing_is_lost)
+{
+    TEST_NEEDS_NET();
+    struct gate g = GATE_INIT;
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = paced_source(sctx, "ipc/paced", NULL, NULL);
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/paced", NULL, gated, &g, NULL);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    struct sender s = {.src = src, .count = 20000};
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, send_all, &s), 0);
+    CHECK(gate_entered(&g));
+    usleep(300000);
+    CHECK(atomic_load(&s.sent) < 1000); /* the ring and the batches in front of it */
+    gate_open(&g);
+    CHECK(gate_wait(&g, s.count));
+    pthread_join(thread, NULL);
+    CHECK_EQ(s.rc, 0);
+    CHECK_EQ(g.data, s.count);
+    CHECK_EQ(g.lost + g.bursts + g.bad + g.wrong, 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+TEST(receiver_paced_a_non_blocking_send_is_refused_and_woken_up)
+{
+    TEST_NEEDS_NET();
+    struct gate g = GATE_INIT;
+    struct events e = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    char bytes[MESSAGE];
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = paced_source(sctx, "ipc/nonblock", on_src_event, &e);
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/nonblock", NULL, gated, &g, NULL);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    unsigned sent = 0;
+    for (;;) {
+        fill(bytes, sizeof bytes, sent);
+        if (lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_NONBLOCK) != 0) {
+            break;
+        }
+        CHECK(++sent < 100000);
+    }
+    CHECK_EQ(lbm_errnum(), LBM_EWOULDBLOCK);
+    CHECK_CONTAINS(lbm_errmsg(), "transport_lbtipc_transmission_window_size");
+    usleep(50000);
+    CHECK_EQ(e.wakeups, 0);
+    gate_open(&g);
+    CHECK(wait_for(&e, &e.wakeups, 1));
+    fill(bytes, sizeof bytes, sent);
+    MUST(lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_NONBLOCK | LBM_MSG_FLUSH));
+    CHECK(gate_wait(&g, sent + 1));
+    CHECK_EQ(g.data, sent + 1);
+    CHECK_EQ(g.lost + g.bursts + g.bad + g.wrong, 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+TEST(a_sender_that_waits_is_woken_with_einval_when_its_source_is_deleted)
+{
+    TEST_NEEDS_NET();
+    struct gate g = GATE_INIT;
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = paced_source(sctx, "ipc/deleted", NULL, NULL);
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/deleted", NULL, gated, &g, NULL);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    struct sender s = {.src = src, .count = 1000000};
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, send_all, &s), 0);
+    unsigned before;
+    do { /* until it waits */
+        before = atomic_load(&s.sent);
+        usleep(50000);
+    } while (before == 0 || atomic_load(&s.sent) != before);
+    MUST(lbm_src_delete(src));
+    pthread_join(thread, NULL);
+    CHECK_EQ(s.rc, -1);
+    CHECK_EQ(s.errnum, LBM_EINVAL);
+    gate_open(&g);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+    CHECK_EQ(um_test_shm_count(), 0);
+}
+
+/* ---- the slots ---- */
+
+TEST(more_receiving_contexts_than_slots_are_told_and_join_when_one_is_free)
+{
+    TEST_NEEDS_NET();
+    log_start();
+    lbm_context_t *sctx = net_context(), *rctx[3];
+    struct recorder rec[3] = {RECORDER_INIT, RECORDER_INIT, RECORDER_INIT};
+    lbm_rcv_t *rcv[3];
+    lbm_src_topic_attr_t *attr = ipc_attr();
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_maximum_receivers_per_transport", "2"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_advertisement_sustain_interval", "100"));
+    lbm_src_t *src = ipc_source_with(sctx, "ipc/slots", attr, NULL, NULL);
+    for (int i = 0; i < 3; i++) {
+        rctx[i] = net_context();
+        rcv[i] = net_recording_receiver(rctx[i], "ipc/slots", &rec[i]);
+        if (i < 2) {
+            CHECK(recorder_wait(&rec[i], LBM_MSG_BOS, 1));
+        }
+    }
+    for (int i = 0; i < HANG_SECONDS * 100 && !was_logged("no more free receiver slots"); i++) {
+        usleep(10000);
+    }
+    CHECK(was_logged("no more free receiver slots"));
+    net_send(src, "a");
+    CHECK(recorder_wait(&rec[0], LBM_MSG_DATA, 1));
+    CHECK(recorder_wait(&rec[1], LBM_MSG_DATA, 1));
+    CHECK_EQ(recorder_count(&rec[2], LBM_MSG_BOS), 0);
+    MUST(lbm_rcv_delete(rcv[0]));
+    CHECK(recorder_wait(&rec[2], LBM_MSG_BOS, 1));
+    net_send(src, "b");
+    CHECK(recorder_wait(&rec[1], LBM_MSG_DATA, 2));
+    CHECK(recorder_wait(&rec[2], LBM_MSG_DATA, 1));
+    MUST(lbm_rcv_delete(rcv[1]));
+    MUST(lbm_rcv_delete(rcv[2]));
+    MUST(lbm_src_delete(src));
+    for (int i = 0; i < 3; i++) {
+        MUST(lbm_context_delete(rctx[i]));
+    }
+    MUST(lbm_context_delete(sctx));
+    lbm_log(NULL, NULL);
+}
+
+TEST(many_topics_share_a_session_and_one_context_takes_one_slot)
+{
+    TEST_NEEDS_NET();
+    enum { TOPICS = 12 };
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src[TOPICS];
+    lbm_rcv_t *rcv[TOPICS];
+    static struct recorder rec[TOPICS];
+    for (int i = 0; i < TOPICS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ipc/many/%d", i);
+        rec[i] = (struct recorder)RECORDER_INIT;
+        src[i] = ipc_source(sctx, name);
+        rcv[i] = net_recording_receiver(rctx, name, &rec[i]);
+    }
+    for (int i = 0; i < TOPICS; i++) {
+        CHECK(recorder_wait(&rec[i], LBM_MSG_BOS, 1));
+        CHECK_EQ(um_src_wait_receivers(src[i], 1, HANG_SECONDS * 1000), 0);
+    }
+    for (int k = 0; k < 100; k++) {
+        for (int i = 0; i < TOPICS; i++) {
+            MUST(lbm_src_send(src[i], "x", 1, k % 10 == 9 ? LBM_MSG_FLUSH : 0));
+        }
+    }
+    lbm_src_transport_stats_t stats;
+    for (int i = 0; i < TOPICS; i++) {
+        CHECK(recorder_wait(&rec[i], LBM_MSG_DATA, 100));
+        MUST(lbm_src_retrieve_transport_stats(src[i], &stats));
+        CHECK_EQ(stats.transport.lbtipc.num_clients, 1);
+    }
+    for (int i = 0; i < TOPICS; i++) {
+        MUST(lbm_rcv_delete(rcv[i]));
+        MUST(lbm_src_delete(src[i]));
+    }
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+    CHECK_EQ(um_test_shm_count(), 0);
+}
+
+/* ---- statistics ---- */
+
+TEST(statistics_of_both_sides_agree)
+{
+    TEST_NEEDS_NET();
+    struct pair p;
+    pair_open(&p, "ipc/stats");
+    for (int i = 0; i < 10; i++) {
+        net_send(p.src, "0123456789");
+    }
+    CHECK(recorder_wait(&p.rec, LBM_MSG_DATA, 10));
+    lbm_src_transport_stats_t s;
+    lbm_rcv_transport_stats_t r[4];
+    int count = 4;
+    MUST(lbm_src_retrieve_transport_stats(p.src, &s));
+    MUST(lbm_context_retrieve_rcv_transport_stats(p.rctx, &count, r));
+    CHECK_EQ(count, 1);
+    CHECK_EQ(s.type, LBM_TRANSPORT_STAT_LBTIPC);
+    CHECK_EQ(r[0].type, LBM_TRANSPORT_STAT_LBTIPC);
+    CHECK_STR(s.source, r[0].source);
+    CHECK_EQ(s.transport.lbtipc.num_clients, 1);
+    CHECK(s.transport.lbtipc.msgs_sent >= 10);
+    CHECK_EQ(r[0].transport.lbtipc.lbm_msgs_rcved, 10);
+    CHECK(r[0].transport.lbtipc.msgs_rcved >= 10);
+    CHECK(r[0].transport.lbtipc.bytes_rcved >= 10 * (10 + 12));
+    CHECK(r[0].transport.lbtipc.bytes_rcved <= s.transport.lbtipc.bytes_sent);
+    CHECK_EQ(r[0].transport.lbtipc.lbm_msgs_no_topic_rcved, 0);
+    CHECK_EQ(r[0].transport.lbtipc.lbm_reqs_rcved, 0);
+    MUST(lbm_src_reset_transport_stats(p.src));
+    MUST(lbm_context_reset_rcv_transport_stats(p.rctx));
+    MUST(lbm_src_retrieve_transport_stats(p.src, &s));
+    count = 4;
+    MUST(lbm_context_retrieve_rcv_transport_stats(p.rctx, &count, r));
+    CHECK_EQ(s.transport.lbtipc.msgs_sent, 0);
+    CHECK_EQ(s.transport.lbtipc.num_clients, 1);
+    CHECK_EQ(r[0].transport.lbtipc.msgs_rcved, 0);
+    CHECK_EQ(r[0].transport.lbtipc.lbm_msgs_rcved, 0);
+    pair_close(&p);
+}
+
+/* ---- how it is received ---- */
+
+static void exchange(lbm_context_t *rctx, const char *name)
+{
+    struct pair p;
+    pair_open_with(&p, net_context(), rctx, name, ipc_attr());
+    for (int i = 0; i < 1000; i++) {
+        MUST(lbm_src_send(p.src, "x", 1, i % 3 == 0 ? LBM_MSG_FLUSH : 0));
+    }
+    MUST(lbm_src_flush(p.src));
+    CHECK(recorder_wait(&p.rec, LBM_MSG_DATA, 1000));
+    CHECK(pthread_equal(p.rec.thread, pthread_self()) == 0);
+    pair_close(&p);
+}
+
+TEST(a_busy_waiting_thread_receives_as_a_pending_one)
+{
+    TEST_NEEDS_NET();
+    exchange(context_option("transport_lbtipc_receiver_thread_behavior", "busy_wait"), "ipc/busy");
+    exchange(context_option("transport_lbtipc_pend_behavior_linger_loop_count", "100"), "ipc/linger");
+    exchange(context_option("transport_lbtipc_recycle_receive_buffers", "1"), "ipc/recycle");
+}
+
+TEST(a_pending_thread_costs_nothing_while_nothing_comes)
+{
+    TEST_NEEDS_NET();
+    struct pair p;
+    struct rusage before, after;
+    pair_open(&p, "ipc/idle");
+    getrusage(RUSAGE_SELF, &before);
+    usleep(1000000);
+    getrusage(RUSAGE_SELF, &after);
+    long us =
+        (after.ru_utime.tv_sec - before.ru_utime.tv_sec + after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000L +
+        after.ru_utime.tv_usec - before.ru_utime.tv_usec + after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+    CHECK(us < 200000); /* a spinning thread takes all of a second */
+    pair_close(&p);
+}
+
+TEST(in_sequential_mode_the_application_receives)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context();
+    lbm_context_t *rctx = context_option("transport_lbtipc_receiver_operational_mode", "sequential");
+    struct recorder rec = RECORDER_INIT;
+    lbm_src_t *src = ipc_source(sctx, "ipc/sequential");
+    lbm_rcv_t *rcv = net_recording_receiver(rctx, "ipc/sequential", &rec);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    net_send(src, "a");
+    usleep(50000);
+    CHECK_EQ(recorder_count(&rec, LBM_MSG_DATA), 0); /* nobody else does it */
+    while (recorder_count(&rec, LBM_MSG_DATA) < 1) {
+        MUST(lbm_context_process_lbtipc_messages(rctx, 100, 1));
+    }
+    CHECK(pthread_equal(rec.thread, pthread_self()));
+    net_send(src, "b");
+    MUST(lbm_context_process_lbtipc_messages(rctx, 0, 1000)); /* 0: without waiting */
+    CHECK_STR(rec.text, "BOS 0=a 1=b ");
+    MUST(lbm_context_process_lbtipc_messages(rctx, 0, 10)); /* returns whether or not data came */
+    MUST(lbm_src_delete(src));
+    while (recorder_count(&rec, LBM_MSG_EOS) < 1) {
+        MUST(lbm_context_process_lbtipc_messages(rctx, 100, 1));
+    }
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+static void *unblock_later(void *arg)
+{
+    usleep(100000);
+    MUST(lbm_context_lbtipc_unblock(arg));
+    return NULL;
+}
+
+TEST(unblock_ends_the_call_under_way_or_the_next_one)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = context_option("transport_lbtipc_receiver_operational_mode", "sequential");
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, unblock_later, ctx), 0);
+    MUST(lbm_context_process_lbtipc_messages(ctx, 100000, 0)); /* without end */
+    pthread_join(thread, NULL);
+    MUST(lbm_context_lbtipc_unblock(ctx));
+    MUST(lbm_context_process_lbtipc_messages(ctx, 0, 0));
+    MUST(lbm_context_delete(ctx));
+    lbm_context_t *embedded = net_context();
+    CHECK_EQ(lbm_context_process_lbtipc_messages(embedded, 0, 1), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_CONTAINS(lbm_errmsg(), "transport_lbtipc_receiver_operational_mode");
+    CHECK_EQ(lbm_context_lbtipc_unblock(embedded), -1);
+    MUST(lbm_context_delete(embedded));
+}
+
+TEST(a_sequential_context_that_nobody_processes_receives_all_the_same)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context();
+    lbm_context_t *rctx = context_option("operational_mode", "sequential");
+    struct recorder rec = RECORDER_INIT;
+    lbm_src_t *src = ipc_source(sctx, "ipc/unpumped");
+    lbm_rcv_t *rcv = net_recording_receiver(rctx, "ipc/unpumped", &rec);
+    for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&rec, LBM_MSG_BOS) == 0; i++) {
+        MUST(lbm_context_process_events(rctx, 10)); /* only until it is resolved */
+    }
+    CHECK_EQ(recorder_count(&rec, LBM_MSG_BOS), 1);
+    net_send(src, "a");
+    CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+/* ---- callbacks ---- */
+
+struct echo {
+    lbm_src_t *src;
+    lbm_context_t *ctx;
+    atomic_int create_errnum;
+    atomic_int echoed;
+};
+
+static int echo_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    struct echo *e = clientd;
+    if (msg->type == LBM_MSG_DATA) {
+        lbm_context_t *ctx;
+        if (lbm_context_create(&ctx, NULL, NULL, NULL) != 0) {
+            atomic_store(&e->create_errnum, lbm_errnum());
+        }
+        MUST(lbm_src_send(e->src, msg->data, msg->len, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK));
+        atomic_fetch_add(&e->echoed, 1);
+    }
+    return 0;
+}
+
+TEST(a_callback_may_send_and_is_under_the_rules_of_the_context_thread)
+{
+    TEST_NEEDS_NET();
+    struct recorder rec = RECORDER_INIT;
+    lbm_context_t *a = net_context(), *b = net_context();
+    lbm_src_t *ping = ipc_source(a, "ipc/ping");
+    struct echo e = {.src = ipc_source(b, "ipc/pong"), .ctx = b};
+    lbm_rcv_t *pinged = net_receiver(b, "ipc/ping", NULL, echo_cb, &e, NULL);
+    lbm_rcv_t *ponged = net_recording_receiver(a, "ipc/pong", &rec);
+    MUST(um_src_wait_receivers(ping, 1, HANG_SECONDS * 1000));
+    MUST(um_src_wait_receivers(e.src, 1, HANG_SECONDS * 1000));
+    for (int i = 1; i <= 200; i++) {
+        net_send(ping, "p");
+        CHECK(recorder_wait(&rec, LBM_MSG_DATA, i));
+    }
+    CHECK_EQ(atomic_load(&e.create_errnum), LBM_EOP);
+    MUST(lbm_rcv_delete(pinged));
+    MUST(lbm_rcv_delete(ponged));
+    MUST(lbm_src_delete(ping));
+    MUST(lbm_src_delete(e.src));
+    MUST(lbm_context_delete(a));
+    MUST(lbm_context_delete(b));
+}
+
+struct keeper {
+    pthread_mutex_t lock;
+    lbm_msg_t *kept[100];
+    int count;
+};
+
+static int keep_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    struct keeper *k = clientd;
+    pthread_mutex_lock(&k->lock);
+    if (msg->type == LBM_MSG_DATA && k->count < 100) {
+        MUST(lbm_msg_retain(msg));
+        k->kept[k->count++] = msg;
+    }
+    pthread_mutex_unlock(&k->lock);
+    return 0;
+}
+
+TEST(retained_messages_outlive_the_ring_and_the_source)
+{
+    TEST_NEEDS_NET();
+    struct keeper k = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    char bytes[MESSAGE];
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = ipc_source_option(sctx, "ipc/retain", "transport_lbtipc_transmission_window_size", "131072");
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/retain", NULL, keep_cb, &k, NULL);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    for (unsigned n = 0; n < 5000; n++) {
+        fill(bytes, sizeof bytes, n);
+        MUST(lbm_src_send(src, bytes, sizeof bytes, n < 100 ? LBM_MSG_FLUSH : 0));
+        if (n < 100) {
+            usleep(100);
+        }
+    }
+    for (int i = 0; i < HANG_SECONDS * 1000; i++) {
+        pthread_mutex_lock(&k.lock);
+        bool all = k.count == 100;
+        pthread_mutex_unlock(&k.lock);
+        if (all) {
+            break;
+        }
+        usleep(1000);
+    }
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+    CHECK_EQ(k.count, 100);
+    for (int i = 0; i < k.count; i++) {
+        CHECK(is_filled(k.kept[i]->data, k.kept[i]->len, k.kept[i]->sequence_number));
+        MUST(lbm_msg_delete(k.kept[i]));
+    }
+}
+
+static int leave_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    return 0;
+}
+
+TEST(receivers_join_and_leave_while_messages_flow)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = paced_source(sctx, "ipc/storm", NULL, NULL);
+    struct sender s = {.src = src, .count = 300000};
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, send_all, &s), 0);
+    for (int i = 0; i < 100; i++) {
+        struct gate g = GATE_INIT;
+        g.open = true;
+        lbm_rcv_t *rcv = net_receiver(rctx, "ipc/storm", NULL, gated, &g, NULL);
+        lbm_rcv_t *idle = net_receiver(rctx, "ipc/storm", NULL, leave_cb, NULL, NULL);
+        if (i % 4 == 0 && atomic_load(&s.sent) < s.count - 10000) {
+            gate_entered(&g);
+        }
+        MUST(lbm_rcv_delete(rcv));
+        MUST(lbm_rcv_delete(idle));
+        CHECK_EQ(g.lost + g.bursts + g.bad + g.wrong, 0);
+    }
+    pthread_join(thread, NULL);
+    CHECK_EQ(s.rc, 0);
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+    CHECK_EQ(um_test_shm_count(), 0);
+}
+
+TEST(silence_of_a_living_source_ends_the_session_and_its_return_begins_another)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    struct recorder rec = RECORDER_INIT;
+    lbm_src_topic_attr_t *attr = ipc_attr();
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_sm_interval", "600000"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_advertisement_sustain_interval", "200"));
+    lbm_src_t *src = ipc_source_with(sctx, "ipc/silence", attr, NULL, NULL);
+    lbm_rcv_topic_attr_t *rattr;
+    MUST(lbm_rcv_topic_attr_create(&rattr));
+    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "1000"));
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/silence", rattr, recorder_cb, &rec, NULL);
+    lbm_rcv_topic_attr_delete(rattr);
+    CHECK(recorder_wait(&rec, LBM_MSG_BOS, 1));
+    CHECK(recorder_wait(&rec, LBM_MSG_EOS, 1));
+    CHECK(recorder_wait(&rec, LBM_MSG_BOS, 2)); /* the next advertisement */
+    net_send(src, "a");
+    CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+TEST(session_messages_keep_a_silent_session_alive)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    struct recorder rec = RECORDER_INIT;
+    lbm_src_t *src = ipc_source_option(sctx, "ipc/sm", "transport_lbtipc_sm_interval", "300");
+    lbm_rcv_topic_attr_t *rattr;
+    MUST(lbm_rcv_topic_attr_create(&rattr));
+    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "1500"));
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/sm", rattr, recorder_cb, &rec, NULL);
+    lbm_rcv_topic_attr_delete(rattr);
+    CHECK(recorder_wait(&rec, LBM_MSG_BOS, 1));
+    usleep(4000000);
+    CHECK_EQ(recorder_count(&rec, LBM_MSG_EOS), 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
