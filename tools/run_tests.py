@@ -16,6 +16,7 @@ the stage sim.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import re
 import shutil
@@ -31,9 +32,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
 CORES = os.cpu_count() or 1
-BINDING_TESTS = ("objects", "receive")  # under the sanitizers; the others wait too long there
+PYTEST_WORKERS = 2 * CORES  # tests with hosts mostly wait; see tests/conftest.py for what stays together
 C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
-THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create)\b")
+THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create|net_context)\b|um_test_udp\.h")
 FIGURES = ROOT / "build" / "soak-figures.tsv"
 RELIABLE_UDP_SIMS = tuple(
     f"{transport}{part}"
@@ -281,7 +282,9 @@ def stage_fuzz(settings: Settings) -> Tally:
 
 def run_pytest(folders: Sequence[str], env: dict[str, str]) -> Tally:
     present = [folder for folder in folders if (ROOT / folder).exists()]
-    outcome = run([sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", *present], None, env)
+    workers = ["-n", str(PYTEST_WORKERS)] if importlib.util.find_spec("xdist") else []
+    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "--durations=12", *workers]
+    outcome = run([*command, *present], None, env)
     last = outcome.output.strip().rsplit("\n", 1)[-1]
     counts = {word.rstrip("s"): int(count) for count, word in PYTEST_COUNT.findall(last)}
     failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("xpassed", 0)
@@ -312,7 +315,8 @@ def stage_asan_python(_: Settings) -> Tally:
     # interpreter's own allocations at exit are no leaks.
     runtime = run(["gcc", "-print-file-name=libasan.so"]).output.strip()
     preloaded = {**env, "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
-    total.add(run_pytest([f"tests/python/test_py_{name}.py" for name in BINDING_TESTS], preloaded))
+    binding = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/python/test_py_*.py"))
+    total.add(run_pytest(binding, preloaded))
     return total
 
 

@@ -235,12 +235,26 @@ def emit(target: Path, include_dir: Path) -> None:
     make_ffi(include_dir).emit_c_code(str(target))
 
 
-def compile_module(target: Path, include_dir: Path, library_dir: Path, runtime_library_dir: str | None = None) -> Path:
+def sanitizers(build: Path) -> list[str]:
+    """The sanitizer flags of a build tree, which the module has to share."""
+    cache = build / "CMakeCache.txt"
+    found = re.search(r"^UM_SANITIZE:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
+    return [f"-fsanitize={found.group(1)}", "-fno-sanitize-recover=undefined"] if found else []
+
+
+def compile_module(
+    target: Path,
+    include_dir: Path,
+    library_dir: Path,
+    runtime_library_dir: str | None = None,
+    flags: Sequence[str] = (),
+) -> Path:
     """Compile the module into the folder target/um_cffi and return its path.
 
-    `runtime_library_dir` is where the module looks for libum, `$ORIGIN/...` included; library_dir unless given.
+    `runtime_library_dir` is where the module looks for libum, `$ORIGIN/...` included; library_dir unless given. `flags`
+    are for compiling and linking.
     """
-    ffi = make_ffi(include_dir, [str(library_dir)], [runtime_library_dir or str(library_dir)])
+    ffi = make_ffi(include_dir, [str(library_dir)], [runtime_library_dir or str(library_dir)], flags, flags)
     (target / "um_cffi").mkdir(parents=True, exist_ok=True)
     return Path(ffi.compile(tmpdir=str(target)))
 
@@ -264,7 +278,7 @@ def main() -> None:
     if _up_to_date(stamp, include_dir):
         return
     print(f"-- compiling the Python binding into {stamp.parent}", flush=True)
-    compile_module(build / "python", include_dir, build / "lib")
+    compile_module(build / "python", include_dir, build / "lib", flags=sanitizers(build))
     stamp.touch()
 
 

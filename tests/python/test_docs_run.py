@@ -41,6 +41,22 @@ def test_the_publishing_and_the_subscribing_example_meet(host: Host) -> None:
     assert lines == ["news #0: message 0", "news #1: message 1", "news #2: message 2"]
 
 
+def sending_programs() -> list[tuple[str, str]]:
+    """Examples and pages that send, and their text."""
+    texts = [(path.name, path.read_text()) for path in sorted((ROOT / "examples" / "python").glob("*.py"))]
+    texts += [(page, (ROOT / "docs" / "python" / page).read_text()) for page in PAGES]
+    texts.append(("README.md", (ROOT / "README.md").read_text()))
+    return [(name, text) for name, text in texts if re.search(r"\b(a?send|send_nowait|send_many)\(", text)]
+
+
+@pytest.mark.parametrize(("name", "text"), sending_programs(), ids=lambda value: value if len(value) < 40 else "")
+def test_l1_whatever_sends_asks_for_readiness_first(name: str, text: str) -> None:
+    asked = re.search(r"\b(wait_receivers|await_receivers|wait_ready|await_ready)\(|counts\(\)\.sources", text)
+    sends = re.search(r"(?<!def )\b(?<!`)(asend|send|send_nowait|send_many)\([^)]", text)
+    assert asked, f"{name} hopes that receivers are there"
+    assert sends
+
+
 def test_every_c_example_has_a_python_twin() -> None:
     """The page names each C program, and Python examples and names that exist."""
     page = (ROOT / "docs" / "python" / "c_programs.md").read_text()

@@ -162,4 +162,4 @@ def test_i3_types_are_declared(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         names = set(archive.namelist())
     assert {"um_cffi/py.typed", "um_cffi/_native.pyi", "um_cffi/_native.abi3.so", "um_cffi/lib/libum.so.0"} <= names
-    assert "um_cffi/_build.py" not in names
+    assert "um_cffi/_build.py" not in names and not any(name.endswith(".c") for name in names)

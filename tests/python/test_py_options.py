@@ -186,14 +186,14 @@ def test_every_public_name_has_a_docstring_and_types() -> None:
                 assert parameter.annotation is not inspect.Parameter.empty, f"{name}({parameter.name}) has no type"
 
 
-def test_free_threaded_interpreter_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p5_free_threaded_interpreter_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     real = sysconfig.get_config_var
     monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else real(name))
     with pytest.raises(ImportError, match="free-threaded"):
         _guard.check_interpreter()
 
 
-def test_subinterpreter_is_refused() -> None:
+def test_p5_subinterpreter_is_refused() -> None:
     program = """
 try:
     import _interpreters as i

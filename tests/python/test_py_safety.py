@@ -18,7 +18,7 @@ import warnings
 from typing import Any
 
 import pytest
-from pairs import ROOT, SLOW, SOAK, loopback, numbered, pair, run_python, until
+from pairs import ROOT, SANITIZED, SLOW, SOAK, loopback, numbered, pair, run_python, scaled, until
 
 import um_cffi
 from um_cffi import EventQueue, InvalidArgument, Message, Receiver, Source
@@ -54,7 +54,7 @@ if mode == "error":
 
 def test_p5_exit_with_live_contexts_and_traffic_is_clean() -> None:
     """Exit code 0 and nothing printed, a hundred times in the long run."""
-    for number in range(100 if SOAK else 20):
+    for number in range(scaled(18, 100)):
         mode = ("callback", "batch", "error")[number % 3]
         output = run_python(LIVE, mode)
         complaints = [line for line in output.splitlines() if "rmem_max" not in line and "still queued" not in line]
@@ -197,7 +197,7 @@ with Context(default_interface="127.0.0.1") as ctx, EventQueue() as queue:
 def test_garbage_collection_in_any_order() -> None:
     before = um_cffi.object_counts()
     seed = random.Random(1)
-    for _ in range(30):
+    for _ in range(scaled(30)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             sending, receiving = loopback(), loopback()
@@ -400,7 +400,7 @@ print("grown", after - watch.before, "traced", traced - watch.traced)
 @pytest.mark.parametrize(("way", "share"), [("callbacks", 0.3), ("async", 0.2), ("batches", 0.5)])
 def test_memory_stays_flat(way: str, share: float) -> None:
     """Fifty million messages in the long run: resident size, tracemalloc and the library's counts do not grow."""
-    count = int((50_000_000 if SOAK else 400_000) * share)
+    count = int(scaled(400_000, 50_000_000) * share)
     words = run_python(FLAT, way, str(count), seconds=3600 if SOAK else 120).split()
     grown, traced = int(words[words.index("grown") + 1]), int(words[words.index("traced") + 1])
     assert traced < 100_000
@@ -421,6 +421,7 @@ def test_threads_of_the_library_take_no_signals() -> None:
         signal.signal(signal.SIGUSR1, old)
 
 
+@pytest.mark.skipif(SANITIZED, reason="the type checker reads source text only")
 def test_type_checker_knows_options_and_results() -> None:
     program = """
 from um_cffi import Batch, Context, Message, Receiver, Source

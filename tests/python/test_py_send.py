@@ -24,7 +24,7 @@ def received(receiver: Receiver, count: int) -> list[bytes]:
     return [data for batch in collect(receiver, count) for data in payloads(batch)]
 
 
-def test_any_buffer_can_be_sent() -> None:
+def test_p4_any_buffer_can_be_sent() -> None:
     class Pair(ctypes.Structure):
         _fields_ = (("a", ctypes.c_uint32), ("b", ctypes.c_uint32))
 

@@ -16,8 +16,16 @@ import numpy as np
 from um_cffi import Batch, Context, MessageType, Receiver, Source
 
 ROOT = Path(__file__).resolve().parents[2]
-SLOW = 10 if os.environ.get("UM_SANITIZED") else 1
+SANITIZED = bool(os.environ.get("UM_SANITIZED"))
+SLOW = 10 if SANITIZED else 1  # hang limits are stretched under sanitizers
 SOAK = bool(os.environ.get("UM_SOAK"))
+
+
+def scaled(count: int, soak: int | None = None) -> int:
+    """How often to do something: fewer times under the sanitizers, `soak` times (if given) in the long run."""
+    if SOAK and soak is not None:
+        return soak
+    return max(1, count // 3) if SANITIZED else count
 
 
 def loopback(**options: Any) -> Context:
