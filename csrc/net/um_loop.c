@@ -21,6 +21,9 @@
 #include "base/um_mem.h"
 #include "base/um_turn.h"
 
+#define UM_LOOP_HOT 2                      /* descriptors read without asking epoll, while busy-waiting */
+#define UM_LOOP_HOT_NS (50 * UM_NS_PER_MS) /* so long after something came */
+#define UM_LOOP_HOT_PASSES 8u              /* epoll is asked once in so many passes meanwhile */
 #define UM_LOOP_BATCH 64
 
 /* Who runs the mailbox, the descriptors and the timers. */
@@ -29,6 +32,12 @@ enum um_loop_host {
     UM_HOST_CALL,   /* a caller of um_loop_call, for the time of one command */
     UM_HOST_EVENTS, /* um_loop_run_once */
     UM_HOST_THREAD  /* the embedded thread, for its whole life */
+};
+
+/* A descriptor that a busy-waiting loop reads without asking epoll. */
+struct um_hot {
+    struct um_fd *ufd; /* NULL: free place */
+    uint64_t last_ns;  /* when something came */
 };
 
 struct um_loop {
@@ -67,6 +76,8 @@ struct um_loop {
     int64_t user_offset_ns;                  /* [loop] loop time minus user time */
     int ready_count, ready_i;                /* [loop] dispatch in progress: removed entries are blanked */
     struct um_log_limit wait_failed;         /* [loop] */
+    struct um_hot hot[UM_LOOP_HOT];          /* [loop] read in every pass, and not in the epoll set meanwhile */
+    unsigned hot_count, pass;                /* [loop] */
     struct epoll_event ready[UM_LOOP_BATCH]; /* [loop] */
 };
 
@@ -435,12 +446,90 @@ static uint32_t um_fd_from_epoll(uint32_t events, uint32_t interest)
     return ready;
 }
 
+/* ---- hot descriptors of a busy-waiting loop ---- */
+
+static struct um_hot *um_loop_hot_of(struct um_loop *loop, const struct um_fd *ufd)
+{
+    for (int i = 0; i < UM_LOOP_HOT && loop->hot_count > 0; i++) {
+        if (loop->hot[i].ufd == ufd) {
+            return &loop->hot[i];
+        }
+    }
+    return NULL;
+}
+
+static void um_loop_forget_hot(struct um_loop *loop, struct um_hot *hot)
+{
+    hot->ufd->interest = 0; /* it is not in the epoll set */
+    hot->ufd = NULL;
+    loop->hot_count--;
+}
+
+/* It has become quiet: epoll tells when something comes. */
+static void um_loop_cool(struct um_loop *loop, struct um_hot *hot)
+{
+    struct um_fd *ufd = hot->ufd;
+    struct epoll_event event = {.events = um_fd_to_epoll(UM_FD_READ), .data.ptr = ufd};
+    if (epoll_ctl(loop->epfd, EPOLL_CTL_ADD, ufd->fd, &event) == 0) { /* otherwise it stays hot */
+        um_loop_forget_hot(loop, hot);
+        ufd->interest = UM_FD_READ;
+    }
+}
+
+static void um_loop_warm(struct um_loop *loop, struct um_fd *ufd)
+{
+    struct epoll_event ignored = {0};
+    if (loop->wait != UM_LOOP_BUSY_WAIT || ufd->arrivals == NULL || ufd->interest != UM_FD_READ ||
+        loop->hot_count == UM_LOOP_HOT) {
+        return;
+    }
+    struct um_hot *place = loop->hot;
+    while (place->ufd != NULL) {
+        place++;
+    }
+    if (epoll_ctl(loop->epfd, EPOLL_CTL_DEL, ufd->fd, &ignored) == 0) {
+        *place = (struct um_hot){ufd, loop->now_ns};
+        loop->hot_count++;
+    }
+}
+
+/* How many had something. */
+static int um_loop_read_hot(struct um_loop *loop)
+{
+    int got = 0;
+    for (int i = 0; i < UM_LOOP_HOT; i++) {
+        struct um_hot *hot = &loop->hot[i];
+        struct um_fd *ufd = hot->ufd;
+        if (ufd == NULL) {
+            continue;
+        }
+        uint32_t before = *ufd->arrivals;
+        ufd->fn(ufd, UM_FD_READ, loop->now_ns);
+        if (hot->ufd != ufd) {
+            got++; /* it has been removed */
+        } else if (*ufd->arrivals != before) {
+            hot->last_ns = loop->now_ns;
+            got++;
+        } else if (loop->now_ns - hot->last_ns > UM_LOOP_HOT_NS) {
+            um_loop_cool(loop, hot);
+        }
+    }
+    return got;
+}
+
 /* A descriptor is in the epoll set exactly while it has an interest: an unwanted hang-up must not make the loop spin.
  */
 int um_loop_set_interest(struct um_loop *loop, struct um_fd *ufd, uint32_t interest)
 {
     if (ufd->interest == interest) {
         return 0;
+    }
+    struct um_hot *hot = um_loop_hot_of(loop, ufd);
+    if (hot != NULL) {
+        um_loop_forget_hot(loop, hot);
+        if (interest == 0) {
+            return 0;
+        }
     }
     struct epoll_event event = {.events = um_fd_to_epoll(interest), .data.ptr = ufd};
     int op = ufd->interest == 0 ? EPOLL_CTL_ADD : interest == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
@@ -459,6 +548,10 @@ int um_loop_add_fd(struct um_loop *loop, struct um_fd *ufd, uint32_t interest)
 
 void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd)
 {
+    struct um_hot *hot = um_loop_hot_of(loop, ufd);
+    if (hot != NULL) {
+        um_loop_forget_hot(loop, hot);
+    }
     if (ufd->interest != 0) {
         struct epoll_event ignored = {0};
         epoll_ctl(loop->epfd, EPOLL_CTL_DEL, ufd->fd, &ignored);
@@ -482,6 +575,9 @@ static void um_loop_dispatch(struct um_loop *loop, int count)
             uint32_t ready = um_fd_from_epoll(event->events, ufd->interest);
             /* An earlier callback of this pass may have withdrawn the interest. */
             ready &= ufd->interest != 0 ? ufd->interest | UM_FD_HANGUP : 0;
+            if (ready == UM_FD_READ) {
+                um_loop_warm(loop, ufd);
+            }
             if (ready != 0) {
                 ufd->fn(ufd, ready, loop->now_ns);
             }
@@ -558,7 +654,8 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
         wait_ns = loop->asleep ? wait_ns : 0;
         pthread_mutex_unlock(&loop->lock);
     }
-    int count = um_loop_await(loop, wait_ns);
+    bool skip = loop->hot_count > 0 && ++loop->pass % UM_LOOP_HOT_PASSES != 0 && !um_turn_wanted(&loop->turn);
+    int count = skip ? 0 : um_loop_await(loop, wait_ns);
     int saved = errno;
     if (wait_ns != 0) {
         pthread_mutex_lock(&loop->lock);
@@ -573,6 +670,9 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
     }
     if (count > 0) {
         um_loop_dispatch(loop, count);
+    }
+    if (loop->hot_count > 0) {
+        count += um_loop_read_hot(loop);
     }
     count += um_loop_run_commands(loop);
     if (um_timer_next(loop->wheel) <= loop->now_ns) {

@@ -28,6 +28,9 @@ struct um_fd {
     int fd;
     uint32_t interest;                                              /* [loop] */
     void (*fn)(struct um_fd *ufd, uint32_t ready, uint64_t now_ns); /* may remove or free itself and others */
+    /* [loop] Not NULL: fn may be called to read though nothing has come, and *arrivals changes when something had. A
+     * loop that busy-waits then reads the busiest of these without asking epoll first. Set before it is added. */
+    const uint32_t *arrivals;
 };
 
 /* embedded: starts a thread (all signals blocked) and returns once it runs. NULL + um_error on failure. */

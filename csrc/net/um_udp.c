@@ -300,6 +300,7 @@ int um_udp_read(struct um_udp_reader *reader, struct um_udp_socket *sock, bool *
         sock->read_errors += errno != EAGAIN && errno != EINTR;
         return 0;
     }
+    sock->packets += (uint32_t)got;
     reader->count = (unsigned)got;
     reader->end = reader->used;
     *more = reader->count == room;

@@ -28,6 +28,7 @@ struct um_udp_socket {
     struct in_addr group; /* 0: unicast */
     bool check_group;     /* bound to every address: the kernel may hand over what is not for the group */
     bool timestamps;
+    uint32_t packets;     /* received; wraps. For um_fd.arrivals */
     uint64_t foreign;     /* datagrams for another address than the group: dropped unread */
     uint64_t oversized;   /* datagrams longer than datagram_max: dropped */
     uint64_t read_errors; /* failed receives other than "nothing there", and no memory to receive into */
