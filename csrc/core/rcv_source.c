@@ -420,6 +420,7 @@ static struct um_rcv_source *new_source(struct um_rcv_topic *topic, const lbm_tr
     um_list_init(&source->held_node);
     source->stream.events = &STREAM_EVENTS;
     source->stream.tidx = info->topic_idx;
+    source->stream.in_order = topic->opts.ordered_delivery == 1;
     um_timer_init(&source->loss_timer, on_loss_timer);
     um_timer_init(&source->withdrawn_timer, on_withdrawn_timer);
     struct um_dc_config config = dc_config(topic, info);

@@ -73,7 +73,7 @@ static size_t aligned(size_t size)
 
 struct um_udp_reader *um_udp_reader_create(unsigned batch, size_t datagram_max, bool offload)
 {
-    size_t slot_size = offload ? OFFLOAD_SLOT : aligned(datagram_max);
+    size_t slot_size = offload ? OFFLOAD_SLOT : aligned(datagram_max + 1); /* room, and never nothing */
     unsigned most = BUFFER_MAX / slot_size < BATCH_MAX ? BUFFER_MAX / slot_size : BATCH_MAX;
     batch = batch != 0 ? batch : offload ? BATCH_OFFLOAD : BATCH_DEFAULT;
     batch = batch < most ? batch : most;

@@ -13,6 +13,7 @@
 #include "transport/tcp/um_tcp_receiver.h"
 #include "transport/udp/um_udp_receivers.h"
 #include "transport/um_rcv_filter.h"
+#include "transport/um_rcv_opening.h"
 #include "transport/um_rcv_transport.h"
 #include "wire/um_source_string.h"
 
@@ -171,6 +172,7 @@ static uint64_t retry_at(struct um_rcv_sessions *sessions, const struct um_rcv_s
 static void detach(struct um_rcv_stream *stream)
 {
     struct um_rcv_session *session = stream->session;
+    um_rcv_opening_forget(stream);
     um_list_remove(&stream->node);
     um_list_remove(&stream->touched);
     um_list_remove(&stream->bos_due);
@@ -212,6 +214,9 @@ void um_rcv_session_lost(struct um_rcv_session *session, uint64_t now_ns)
     struct um_list *it;
     while ((it = um_list_first(&session->streams)) != NULL) {
         struct um_rcv_stream *stream = UM_CONTAINER_OF(it, struct um_rcv_stream, node);
+        if (stream->opening != NULL && !um_rcv_opening_release(stream, now_ns)) {
+            continue;
+        }
         detach(stream);
         stream->events->on_eos(stream);
     }
@@ -398,6 +403,8 @@ static int attach(struct um_rcv_session *session, struct um_rcv_stream *stream)
     }
     stream->session = session;
     stream->paused = false;
+    stream->open = session->ops->complete_before == NULL || !stream->in_order;
+    stream->opening = NULL;
     um_list_init(&stream->node);
     um_list_init(&stream->touched);
     um_list_init(&stream->bos_due);
@@ -521,6 +528,9 @@ bool um_rcv_session_message(struct um_rcv_session *session, const struct um_lbmc
         session->msgs_no_topic++;
         return true;
     }
+    if (__builtin_expect(!stream->open, 0) && um_rcv_opening_hold(session, stream, msg, buf, now_ns)) {
+        return session->state != UM_RCV_ENDED;
+    }
     if (stream->events->on_read_end != NULL && um_list_empty(&stream->touched)) {
         um_list_push_back(&session->touched, &stream->touched);
     }
@@ -541,6 +551,9 @@ bool um_rcv_session_activity(struct um_rcv_session *session)
 
 bool um_rcv_session_end(struct um_rcv_session *session, uint64_t now_ns)
 {
+    if (__builtin_expect(session->openings != 0, 0)) {
+        um_rcv_openings_check(session, now_ns);
+    }
     struct um_list *it;
     while ((it = um_list_first(&session->touched)) != NULL) {
         struct um_rcv_stream *stream = UM_CONTAINER_OF(it, struct um_rcv_stream, touched);

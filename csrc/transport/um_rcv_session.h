@@ -19,6 +19,7 @@
 struct um_rcv_session;
 struct um_rcv_sessions;
 struct um_rcv_stream;
+struct um_rcv_opening;
 
 /* What became of datagrams that reached no session, and what the sockets of LBT-RM and LBT-RU report. */
 struct um_udp_rcv_counts {
@@ -41,17 +42,23 @@ struct um_rcv_stream_events {
     void (*on_eos)(struct um_rcv_stream *stream);
     /* One read is over: deliver what was bundled (delivery_control_message_batching, batch receive). May be NULL. */
     void (*on_read_end)(struct um_rcv_stream *stream, uint64_t now_ns);
+    /* A message without any extension header, in memory that is overwritten afterwards. False: nothing was done, it
+     * comes again as on_data. `wall_ns` is the time of day. May be NULL. Hot path of shared memory. */
+    bool (*on_plain)(struct um_rcv_stream *stream, const uint8_t *data, size_t len, uint32_t sqn, uint64_t wall_ns);
 };
 
-/* Set events and tidx and zero the rest before um_rcv_sessions_join(). */
+/* Set events, tidx and in_order and zero the rest before um_rcv_sessions_join(). */
 struct um_rcv_stream {
     struct um_list node;            /* session's streams */
     struct um_rcv_session *session; /* NULL: not joined */
     const struct um_rcv_stream_events *events;
     uint32_t tidx;
     bool paused;
-    struct um_list touched; /* session's list: on_read_end is due */
-    struct um_list bos_due; /* session's list: joined an active session, BOS not yet reported */
+    bool in_order;                  /* set by the caller: hold back the beginning while the transport repairs */
+    bool open;                      /* data is handed on as it comes */
+    struct um_rcv_opening *opening; /* what is held back; NULL: nothing */
+    struct um_list touched;         /* session's list: on_read_end is due */
+    struct um_list bos_due;         /* session's list: joined an active session, BOS not yet reported */
 };
 
 /* The receive sessions of a context. `uim` carries source-side-filtering requests; NULL: none are sent. NULL + error.

@@ -32,6 +32,9 @@ struct um_rcv_transport_ops {
     void (*stop)(struct um_rcv_session *session);                    /* close; no more reports. Once. */
     void (*destroy)(struct um_rcv_session *session);                 /* free the structure; with or without stop */
     void (*set_paused)(struct um_rcv_session *session, bool paused); /* only on real changes; NULL: cannot be paused */
+    /* Is nothing missing any more, or nothing to come, of what was sent before `position` (um_rcv_session.position)?
+     * NULL: the transport is ordered. */
+    bool (*complete_before)(struct um_rcv_session *session, uint32_t position);
     void (*fill_stats)(const struct um_rcv_session *session, lbm_rcv_transport_stats_t *out); /* type and transport */
     void (*reset_stats)(struct um_rcv_session *session); /* NULL: nothing beside the counts of the base */
 };
@@ -52,9 +55,11 @@ struct um_rcv_session {
     struct um_list node; /* owner's sessions */
     struct um_rcv_session_key key;
     enum um_rcv_session_state state;
-    bool attention;  /* something besides plain data is to be done: first message, BOS due, ended */
-    unsigned busy;   /* frames of this session's code on the stack; it is not freed meanwhile */
-    unsigned paused; /* streams that want it paused */
+    bool attention;    /* something besides plain data is to be done: first message, BOS due, ended */
+    unsigned busy;     /* frames of this session's code on the stack; it is not freed meanwhile */
+    unsigned paused;   /* streams that want it paused */
+    unsigned openings; /* streams whose beginning is waited for */
+    uint32_t position; /* of the datagram being handed on; transports with complete_before() set it */
     struct um_list streams;
     struct um_u32_map topics;          /* topic index -> stream */
     struct um_rcv_stream *last_stream; /* of the previous message */

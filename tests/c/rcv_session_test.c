@@ -475,7 +475,7 @@ TEST(source_of_another_transport_cannot_be_joined_and_is_logged_once)
     struct world world;
     struct sink sink = {0};
     CHECK(world_open(&world));
-    world.info.type = LBM_TRANSPORT_TYPE_LBTRM;
+    world.info.type = LBM_TRANSPORT_TYPE_BROKER;
     CHECK_EQ(join(&world, &sink, 1), -1);
     CHECK_EQ(join(&world, &sink, 1), -1);
     CHECK_EQ(test_log_count("cannot be joined"), 1);

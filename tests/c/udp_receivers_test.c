@@ -686,6 +686,149 @@ TEST(receiving_in_order_allocates_nothing)
     }
 }
 
+/* ---- beginnings ---- */
+
+struct seen {
+    uint32_t sqns[64];
+    int count;
+    int leave_at; /* the stream leaves with this message; 0: never */
+};
+
+static void note_sqn(struct udp_sink *sink, const struct um_lbmc_msg *msg, struct um_buf *buf)
+{
+    struct seen *seen = sink->arg;
+    seen->sqns[seen->count++] = msg->sqn;
+    if (seen->count == seen->leave_at) {
+        um_rcv_stream_leave(&sink->stream);
+    }
+}
+
+static void rm_send_as(struct udp_source *source, uint32_t datagram, uint32_t sqn, bool retransmission)
+{
+    uint8_t bytes[256];
+    udp_put(source, bytes, rm_data(source, bytes, datagram, TIDX, sqn, 10, retransmission));
+}
+
+static void rm_send_sm(struct udp_source *source, uint32_t lead)
+{
+    uint8_t packet[64];
+    struct um_lbtrm_session session = {source->port, source->session_id};
+    udp_put(source, packet, um_lbtrm_put_sm(packet, &session, 0, lead, 0, 3));
+}
+
+static void open_ready(struct udp_world *world, struct udp_source *source, struct udp_sink *sink, struct seen *seen)
+{
+    CHECK(udp_world_start(world));
+    rm_source_open(source, GROUP_A, 1);
+    lbm_transport_source_info_t info = rm_info(source, TIDX);
+    memset(sink, 0, sizeof *sink);
+    sink->on_data = note_sqn;
+    sink->arg = seen;
+    CHECK_EQ(udp_join_ordered(world, sink, &info, TIDX), 0);
+    rm_send_sm(source, 4);
+    RUN(world, sink->bos == 1); /* ready: what is sent from here on is to arrive */
+}
+
+TEST(a_first_message_that_is_lost_after_bos_comes_before_the_second)
+{
+    TEST_NEEDS_NET();
+    struct udp_world world;
+    struct udp_source source;
+    struct udp_sink sink;
+    struct seen seen = {.count = 0};
+    udp_world_options(&world);
+    open_ready(&world, &source, &sink, &seen);
+    rm_send_as(&source, 6, 101, false); /* 5 was lost */
+    rm_send_as(&source, 7, 102, false);
+    settle(&world);
+    CHECK_EQ(seen.count, 0);
+    rm_send_as(&source, 5, 100, true);
+    rm_send_as(&source, 8, 103, false);
+    RUN(&world, seen.count == 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        CHECK_EQ(seen.sqns[i], 100 + i);
+    }
+    rm_send_as(&source, 10, 105, false); /* later gaps are no business of the session */
+    RUN(&world, seen.count == 5);
+    udp_source_close(&source);
+    udp_world_close(&world);
+}
+
+TEST(a_beginning_that_does_not_come_is_waited_for_until_it_is_given_up)
+{
+    TEST_NEEDS_NET();
+    struct udp_world world;
+    struct udp_source source;
+    struct udp_sink sink;
+    struct seen seen = {.count = 0};
+    udp_world_options(&world);
+    world.rcv_opts.transport_lbtrm_nak_generation_interval = 50;
+    open_ready(&world, &source, &sink, &seen);
+    rm_send_as(&source, 6, 101, false);
+    RUN(&world, seen.count == 1);
+    CHECK_EQ(stats_of(&sink).transport.lbtrm.unrecovered_tmo, 1);
+    udp_source_close(&source);
+    udp_world_close(&world);
+}
+
+TEST(what_is_held_of_a_beginning_comes_before_eos_and_goes_with_the_stream)
+{
+    TEST_NEEDS_NET();
+    for (int leave_at = 0; leave_at < 3; leave_at++) {
+        struct udp_world world;
+        struct udp_source source;
+        struct udp_sink sink;
+        struct seen seen = {.leave_at = leave_at};
+        udp_world_options(&world);
+        world.rcv_opts.transport_lbtrm_activity_timeout = 100;
+        open_ready(&world, &source, &sink, &seen);
+        for (uint32_t i = 0; i < 5; i++) {
+            rm_send_as(&source, 6 + i, 101 + i, false);
+        }
+        if (leave_at == 2) {
+            settle(&world);
+            udp_leave(&sink);
+            CHECK_EQ(seen.count, 0);
+        } else {
+            RUN(&world, sink.eos == 1 || sink.stream.session == NULL);
+            CHECK_EQ(seen.count, leave_at == 0 ? 5 : 1);
+            CHECK_EQ(sink.eos, leave_at == 0);
+        }
+        udp_source_close(&source);
+        udp_world_close(&world);
+    }
+}
+
+TEST(old_messages_in_a_repair_for_others_are_not_taken_for_the_beginning)
+{
+    TEST_NEEDS_NET();
+    struct udp_world world;
+    struct udp_source source;
+    struct udp_sink other, sink = {0};
+    struct seen ignored = {.count = 0}, seen = {.count = 0};
+    udp_world_options(&world);
+    open_ready(&world, &source, &other, &ignored); /* has no data of its own below */
+    udp_leave(&other);
+    other.bos = 0;
+    lbm_transport_source_info_t info = rm_info(&source, TIDX);
+    CHECK_EQ(udp_join(&world, &other, &info, TIDX + 1), 0);
+    rm_send_sm(&source, 4);
+    RUN(&world, other.bos == 1);
+    rm_send_as(&source, 6, 50, false); /* 5 is missing; nobody here wants this topic yet */
+    settle(&world);
+    sink.on_data = note_sqn;
+    sink.arg = &seen;
+    CHECK_EQ(udp_join_ordered(&world, &sink, &info, TIDX), 0);
+    rm_send_as(&source, 7, 51, false);
+    settle(&world);
+    CHECK_EQ(seen.count, 0);
+    rm_send_as(&source, 5, 49, true); /* sent before the join */
+    RUN(&world, seen.count == 1);
+    CHECK_EQ(seen.sqns[0], 51);
+    udp_source_close(&source);
+    udp_world_close(&world);
+}
+
 /* ---- ends inside callbacks, failures ---- */
 
 static void leave_all(struct udp_sink *sink, const struct um_lbmc_msg *msg, struct um_buf *buf)

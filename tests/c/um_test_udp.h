@@ -139,15 +139,28 @@ static inline int udp_do_join(void *arg)
     return um_rcv_sessions_join(join->world->sessions, join->info, &join->world->rcv_opts, &join->sink->stream);
 }
 
-static inline int udp_join(struct udp_world *world, struct udp_sink *sink, const lbm_transport_source_info_t *info,
-                           uint32_t tidx)
+static inline int udp_join_as(struct udp_world *world, struct udp_sink *sink, const lbm_transport_source_info_t *info,
+                              uint32_t tidx, bool in_order)
 {
     memset(&sink->stream, 0, sizeof sink->stream);
+    sink->stream.in_order = in_order;
     sink->world = world;
     sink->stream.events = &udp_sink_events;
     sink->stream.tidx = tidx;
     struct udp_join join = {world, sink, info};
     return um_loop_call(world->loop, udp_do_join, &join);
+}
+
+static inline int udp_join(struct udp_world *world, struct udp_sink *sink, const lbm_transport_source_info_t *info,
+                           uint32_t tidx)
+{
+    return udp_join_as(world, sink, info, tidx, false);
+}
+
+static inline int udp_join_ordered(struct udp_world *world, struct udp_sink *sink,
+                                   const lbm_transport_source_info_t *info, uint32_t tidx)
+{
+    return udp_join_as(world, sink, info, tidx, true);
 }
 
 static inline int udp_do_leave(void *arg)

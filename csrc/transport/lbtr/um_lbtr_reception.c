@@ -78,6 +78,11 @@ static bool naks_flow(const struct um_lbtr_reception *rx)
     return rx->config.send_naks && !rx->cutoff;
 }
 
+bool um_lbtr_reception_complete_before(const struct um_lbtr_reception *rx, uint32_t sqn)
+{
+    return rx->gaps.count == 0 || !naks_flow(rx) || !um_sqn_older(um_lbtr_gaps_at(&rx->gaps, 0)->first, sqn);
+}
+
 /* ---- giving up ---- */
 
 static void report(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t first, uint32_t end, enum um_lbtr_loss why)

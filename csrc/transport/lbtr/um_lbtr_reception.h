@@ -90,6 +90,8 @@ bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_
 void um_lbtr_reception_ncf(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t trail, uint8_t reason,
                            const struct um_lbtr_list *list);
 void um_lbtr_reception_set_cutoff(struct um_lbtr_reception *rx, uint64_t now_ns, bool cutoff);
+/* Is nothing older than `sqn` missing, or nothing asked for? */
+bool um_lbtr_reception_complete_before(const struct um_lbtr_reception *rx, uint32_t sqn);
 void um_lbtr_reception_on_timer(struct um_lbtr_reception *rx, uint64_t now_ns);
 void um_lbtr_counters_drop(struct um_lbtr_receiver_counters *counters, enum um_lbtr_rc rc);
 void um_lbtr_counters_reset(struct um_lbtr_receiver_counters *counters);

@@ -190,6 +190,11 @@ void um_lbtrm_receiver_set_nak_cutoff(struct um_lbtrm_receiver *receiver, uint64
     arm(receiver);
 }
 
+bool um_lbtrm_receiver_complete_before(const struct um_lbtrm_receiver *receiver, uint32_t sqn)
+{
+    return um_lbtr_reception_complete_before(&receiver->rx, sqn);
+}
+
 /* ---- statistics ---- */
 
 struct um_lbtr_receiver_counters *um_lbtrm_receiver_counters(struct um_lbtrm_receiver *receiver)

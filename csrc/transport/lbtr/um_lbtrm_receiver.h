@@ -38,6 +38,9 @@ void um_lbtrm_receiver_on_timer(struct um_lbtrm_receiver *receiver, uint64_t now
 /* lbm_context_set_nak_cutoff() */
 void um_lbtrm_receiver_set_nak_cutoff(struct um_lbtrm_receiver *receiver, uint64_t now_ns, bool cutoff);
 
+/* Is nothing missing any more, or nothing to come, of the datagrams before `sqn`? */
+bool um_lbtrm_receiver_complete_before(const struct um_lbtrm_receiver *receiver, uint32_t sqn);
+
 /* The layer above adds to the three lbm_ counters. */
 struct um_lbtr_receiver_counters *um_lbtrm_receiver_counters(struct um_lbtrm_receiver *receiver);
 void um_lbtrm_receiver_stats(const struct um_lbtrm_receiver *receiver, lbm_rcv_transport_stats_lbtrm_t *out);

@@ -236,6 +236,11 @@ void um_lbtru_receiver_on_timer(struct um_lbtru_receiver *receiver, uint64_t now
     arm(receiver);
 }
 
+bool um_lbtru_receiver_complete_before(const struct um_lbtru_receiver *receiver, uint32_t sqn)
+{
+    return um_lbtr_reception_complete_before(&receiver->rx, sqn);
+}
+
 /* ---- statistics ---- */
 
 struct um_lbtr_receiver_counters *um_lbtru_receiver_counters(struct um_lbtru_receiver *receiver)

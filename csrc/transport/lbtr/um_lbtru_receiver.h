@@ -40,6 +40,9 @@ void um_lbtru_receiver_on_packet(struct um_lbtru_receiver *receiver, uint64_t no
                                  uint32_t from_ip, uint16_t from_port);
 void um_lbtru_receiver_on_timer(struct um_lbtru_receiver *receiver, uint64_t now_ns);
 
+/* Is nothing missing any more, or nothing to come, of the datagrams before `sqn`? */
+bool um_lbtru_receiver_complete_before(const struct um_lbtru_receiver *receiver, uint32_t sqn);
+
 /* The layer above adds to the three lbm_ counters. */
 struct um_lbtr_receiver_counters *um_lbtru_receiver_counters(struct um_lbtru_receiver *receiver);
 void um_lbtru_receiver_stats(const struct um_lbtru_receiver *receiver, lbm_rcv_transport_stats_lbtru_t *out);

@@ -75,7 +75,9 @@ static void send_nak(void *io, const uint8_t *data, size_t len)
 
 static void deliver(void *io, uint64_t now_ns, const struct um_slice *payload, uint32_t sqn, bool retransmission)
 {
-    um_udp_session_deliver(io, payload, now_ns);
+    struct um_lbtrm_rcv *rcv = io;
+    rcv->common.base.position = sqn;
+    um_udp_session_deliver(&rcv->common, payload, now_ns);
 }
 
 static void lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why)
@@ -126,6 +128,11 @@ static void op_destroy(struct um_rcv_session *base)
     um_free(rcv);
 }
 
+static bool op_complete_before(struct um_rcv_session *base, uint32_t position)
+{
+    return um_lbtrm_receiver_complete_before(of_base(base)->engine, position);
+}
+
 static void op_fill_stats(const struct um_rcv_session *base, lbm_rcv_transport_stats_t *out)
 {
     out->type = LBM_TRANSPORT_STAT_LBTRM;
@@ -140,8 +147,11 @@ static void op_reset_stats(struct um_rcv_session *base)
     um_lbtrm_receiver_stats_reset(of_base(base)->engine);
 }
 
-static const struct um_rcv_transport_ops ops = {
-    .stop = op_stop, .destroy = op_destroy, .fill_stats = op_fill_stats, .reset_stats = op_reset_stats};
+static const struct um_rcv_transport_ops ops = {.stop = op_stop,
+                                                .destroy = op_destroy,
+                                                .complete_before = op_complete_before,
+                                                .fill_stats = op_fill_stats,
+                                                .reset_stats = op_reset_stats};
 
 /* ---- joining ---- */
 
