@@ -37,7 +37,6 @@ STRUCTURES = [
 ]
 EXTENSION_STRUCTURES = [
     "um_record",
-    "um_batch",
     "um_collector_stats",
     "um_object_counts",
     "um_src_stats",
@@ -130,8 +129,6 @@ int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
 
 int um_collector_create(um_collector_t **collectorp, size_t max_bytes);
 int um_collector_delete(um_collector_t *collector);
-int um_collector_take(um_collector_t *collector, size_t max_messages, int timeout_ms, um_batch_t **batchp);
-void um_batch_release(um_batch_t *batch);
 int um_collector_wake(um_collector_t *collector);
 int um_collector_fd(um_collector_t *collector);
 int um_collector_stats(um_collector_t *collector, um_collector_stats_t *stats);

@@ -7,7 +7,7 @@
 #error "compile with -DPy_LIMITED_API=0x03090000, as _build.py and cmake/python.cmake do"
 #endif
 
-#define UM_PY_SIGNAL_CHECK 256 /* callbacks between looks at signals, for callbacks that are not Python code */
+#define UM_PY_SIGNAL_CHECK 256 /* calls between looks at signals, for callbacks that are not Python code */
 
 /*
  * The buffer protocol is part of the stable ABI since 3.11. 3.9 and 3.10, which change no more, have the same structure
@@ -31,8 +31,8 @@ typedef struct um_py_buffer_stct {
 
 /* Set once at import, never freed: there is one interpreter, _guard.py sees to it. */
 static PyTypeObject *um_py_memory_type, *um_py_piece_type, *um_py_message_type, *um_py_messages_type;
-static PyTypeObject *um_py_delivery_type, *um_py_pending_type, *um_py_stream_type, *um_py_next_type;
-static PyObject *um_py_make_flags, *um_py_make_type, *um_py_describe; /* Python's part of Message */
+static PyTypeObject *um_py_intake_type, *um_py_stream_type, *um_py_next_type;
+static PyObject *um_py_make_flags, *um_py_make_type, *um_py_describe, *um_py_raise_last; /* Python's part */
 static int um_py_forked; /* in a child of fork(): the memory of batches is the parent's library's; leave it alone */
 
 /* ---- memory: a taken batch, or the copy of one message ---- */
@@ -114,24 +114,6 @@ static um_py_memory_t *um_py_memory_new(PyObject *topics, PyObject *sources)
     return memory;
 }
 
-/* Memory(address of a um_batch_t, which it takes over; topics; sources) */
-static PyObject *um_py_memory_create(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    unsigned long long address;
-    PyObject *topics, *sources;
-    if (!PyArg_ParseTuple(args, "KO!O!", &address, &PyList_Type, &topics, &PyList_Type, &sources))
-        return NULL;
-    um_py_memory_t *memory = um_py_memory_new(topics, sources);
-    if (memory == NULL)
-        return NULL;
-    memory->batch = (um_batch_t *)(uintptr_t)address;
-    memory->records = memory->batch->records;
-    memory->data = memory->batch->data;
-    memory->data_len = memory->batch->data_len;
-    memory->count = memory->batch->count;
-    return (PyObject *)memory;
-}
-
 static void um_py_memory_dealloc(um_py_memory_t *memory)
 {
     if (memory->batch != NULL && !um_py_forked)
@@ -187,21 +169,6 @@ static PyObject *um_py_memory_records(um_py_memory_t *memory, void *closure)
     PyObject *view = PyMemoryView_FromObject((PyObject *)piece);
     Py_DECREF((PyObject *)piece);
     return view;
-}
-
-static PyObject *um_py_memory_newest(um_py_memory_t *memory, void *closure)
-{
-    return PyLong_FromLongLong(memory->count > 0 ? memory->records[memory->count - 1].timestamp_ns : 0);
-}
-
-static PyObject *um_py_memory_event_at(um_py_memory_t *memory, PyObject *arg)
-{
-    size_t at = PyLong_AsSize_t(arg);
-    if (at == (size_t)-1 && PyErr_Occurred())
-        return NULL;
-    while (at < memory->count && um_py_is_message(memory->records + at))
-        at++;
-    return PyLong_FromSize_t(at < memory->count ? at : memory->count);
 }
 
 static void um_py_piece_dealloc(um_py_piece_t *piece)
@@ -377,34 +344,167 @@ static PyObject *um_py_messages_next(um_py_messages_t *messages)
     return messages->at < memory->count ? um_py_message_new(messages->memory, messages->at++) : NULL;
 }
 
-/* ---- callbacks ---- */
+/* ---- taking from a collector ---- */
 
-typedef struct um_py_delivery_stct {
+/*
+ * Where the messages of a receiver come in: takes batches, and keeps the one whose records are being given one by one,
+ * to callbacks or to `async for`. Whatever interrupts that, the rest is still here.
+ */
+typedef struct um_py_intake_stct {
     PyObject ob_base;
-    size_t at;   /* the record to go on with */
-    int stopped; /* for good */
-} um_py_delivery_t;
+    um_collector_t *collector;
+    PyObject *topics, *sources; /* lists, of all names the collector has seen */
+    um_py_memory_t *memory;     /* NULL: nothing is pending */
+    size_t at;                  /* the record of memory that is next */
+    int stopped;
+} um_py_intake_t;
 
-static PyObject *um_py_delivery_create(PyTypeObject *type, PyObject *args, PyObject *keywords)
+/* Intake(address of the um_collector_t, topics, sources) */
+static PyObject *um_py_intake_create(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    um_py_delivery_t *delivery = PyObject_New(um_py_delivery_t, um_py_delivery_type);
-    if (delivery != NULL) {
-        delivery->at = 0;
-        delivery->stopped = 0;
-    }
-    return (PyObject *)delivery;
+    unsigned long long address;
+    PyObject *topics, *sources;
+    if (!PyArg_ParseTuple(args, "KO!O!", &address, &PyList_Type, &topics, &PyList_Type, &sources))
+        return NULL;
+    um_py_intake_t *intake = PyObject_New(um_py_intake_t, um_py_intake_type);
+    if (intake == NULL)
+        return NULL;
+    Py_INCREF(topics);
+    Py_INCREF(sources);
+    intake->collector = (um_collector_t *)(uintptr_t)address;
+    intake->topics = topics;
+    intake->sources = sources;
+    intake->memory = NULL;
+    intake->at = 0;
+    intake->stopped = 0;
+    return (PyObject *)intake;
 }
 
-static PyObject *um_py_delivery_stop(um_py_delivery_t *delivery, PyObject *unused)
+static void um_py_intake_drop(um_py_intake_t *intake)
 {
-    delivery->stopped = 1;
+    um_py_memory_t *memory = intake->memory;
+    intake->memory = NULL;
+    Py_XDECREF((PyObject *)memory);
+}
+
+static void um_py_intake_dealloc(um_py_intake_t *intake)
+{
+    um_py_intake_drop(intake);
+    Py_DECREF(intake->topics);
+    Py_DECREF(intake->sources);
+    um_py_free(intake);
+}
+
+/* Appends the names that are new. Bytes that are not UTF-8 survive as surrogates. */
+static int um_py_learn(PyObject *known, const char *const *names, size_t count)
+{
+    for (size_t at = (size_t)PyList_Size(known); at < count; at++) {
+        PyObject *name = PyUnicode_DecodeUTF8(names[at], (Py_ssize_t)strlen(names[at]), "surrogateescape");
+        int result = name != NULL ? PyList_Append(known, name) : -1;
+        Py_XDECREF(name);
+        if (result != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A batch, waiting for it without the GIL; NULL without exception: none in time. */
+static um_py_memory_t *um_py_take(um_py_intake_t *intake, size_t max_messages, int timeout_ms)
+{
+    um_batch_t *batch = NULL;
+    um_py_memory_t *memory = um_py_memory_new(intake->topics, intake->sources);
+    if (memory == NULL)
+        return NULL;
+    PyThreadState *python = PyEval_SaveThread();
+    int result = um_collector_take(intake->collector, max_messages, timeout_ms, &batch);
+    PyEval_RestoreThread(python);
+    if (result < 0)
+        Py_XDECREF(PyObject_CallFunctionObjArgs(um_py_raise_last, NULL));
+    if (result > 0) {
+        memory->batch = batch;
+        memory->records = batch->records;
+        memory->data = batch->data;
+        memory->data_len = batch->data_len;
+        memory->count = batch->count;
+        if (um_py_learn(intake->topics, batch->topics, batch->topic_count) == 0 &&
+            um_py_learn(intake->sources, batch->sources, batch->source_count) == 0)
+            return memory;
+    }
+    Py_DECREF((PyObject *)memory);
+    return NULL;
+}
+
+/* Intake.batch(max_messages, timeout_ms): a Memory of its own for the caller, or None */
+static PyObject *um_py_intake_batch(um_py_intake_t *intake, PyObject *args)
+{
+    Py_ssize_t max_messages;
+    int timeout_ms;
+    if (!PyArg_ParseTuple(args, "ni", &max_messages, &timeout_ms))
+        return NULL;
+    PyObject *memory = (PyObject *)um_py_take(intake, (size_t)max_messages, timeout_ms);
+    if (memory == NULL && !PyErr_Occurred())
+        Py_RETURN_NONE;
+    return memory;
+}
+
+/* Intake.fill(max_messages): whether something is pending, after taking what waits if nothing was */
+static PyObject *um_py_intake_fill(um_py_intake_t *intake, PyObject *arg)
+{
+    if (intake->memory == NULL && !intake->stopped) {
+        size_t max_messages = PyLong_AsSize_t(arg);
+        if (max_messages == (size_t)-1 && PyErr_Occurred())
+            return NULL;
+        um_py_memory_t *memory = um_py_take(intake, max_messages, 0);
+        if (memory == NULL && PyErr_Occurred())
+            return NULL;
+        um_py_intake_drop(intake); /* a second thread may have been here while the first was without the GIL */
+        intake->memory = memory;
+        intake->at = 0;
+    }
+    return PyBool_FromLong(intake->memory != NULL);
+}
+
+static PyObject *um_py_intake_pending(um_py_intake_t *intake, void *closure)
+{
+    return PyBool_FromLong(intake->memory != NULL);
+}
+
+static PyObject *um_py_intake_newest(um_py_intake_t *intake, void *closure)
+{
+    const um_py_memory_t *memory = intake->memory;
+    return PyLong_FromLongLong(memory != NULL ? memory->records[memory->count - 1].timestamp_ns : 0);
+}
+
+static inline int um_py_has_message(const um_py_intake_t *intake)
+{
+    return intake->memory != NULL && um_py_is_message(intake->memory->records + intake->at);
+}
+
+/* The record that is next; there is one. The memory is given up with its last record. */
+static PyObject *um_py_next(um_py_intake_t *intake)
+{
+    um_py_memory_t *memory = intake->memory;
+    PyObject *message = um_py_message_new(memory, intake->at);
+    if (message != NULL && ++intake->at == memory->count)
+        um_py_intake_drop(intake);
+    return message;
+}
+
+static PyObject *um_py_intake_message(um_py_intake_t *intake, PyObject *unused)
+{
+    if (um_py_has_message(intake))
+        return um_py_next(intake);
     Py_RETURN_NONE;
 }
 
-static PyObject *um_py_delivery_at(um_py_delivery_t *delivery, void *closure)
+static PyObject *um_py_intake_event(um_py_intake_t *intake, PyObject *unused)
 {
-    return PyLong_FromSize_t(delivery->at);
+    if (intake->memory != NULL && !um_py_has_message(intake))
+        return um_py_next(intake);
+    Py_RETURN_NONE;
 }
+
+/* ---- callbacks ---- */
 
 /* Hands the exception that is set to failed(error). 0; -1 when it is one that ends the dispatch, or failed() raised. */
 static int um_py_report(PyObject *failed)
@@ -424,49 +524,47 @@ static int um_py_report(PyObject *failed)
     return result != NULL ? 0 : -1;
 }
 
-static int um_py_deliver(um_py_delivery_t *delivery, um_py_memory_t *memory, PyObject *call, PyObject *failed)
+static int um_py_deliver(um_py_intake_t *intake, PyObject *call, PyObject *failed)
 {
-    PyObject *message = um_py_message_new(memory, delivery->at);
+    PyObject *message = um_py_next(intake);
     if (message == NULL)
         return -1;
-    delivery->at++;
     PyObject *result = PyObject_CallFunctionObjArgs(call, message, NULL);
     Py_DECREF(message);
     Py_XDECREF(result);
-    if (result == NULL && um_py_report(failed) != 0)
-        return -1;
-    return delivery->at % UM_PY_SIGNAL_CHECK == 0 ? PyErr_CheckSignals() : 0;
+    return result != NULL ? 0 : um_py_report(failed);
 }
 
-/* Delivery.run(memory, begin, call, failed): up to the next event; returns where it has come to, `at` after a raise. */
-static PyObject *um_py_delivery_run(um_py_delivery_t *delivery, PyObject *args)
+/* Intake.run(call, failed): gives the messages up to the next event to a callback; returns how many */
+static PyObject *um_py_intake_run(um_py_intake_t *intake, PyObject *args)
 {
-    um_py_memory_t *memory;
     PyObject *call, *failed;
-    Py_ssize_t begin;
-    if (!PyArg_ParseTuple(args, "O!nOO", um_py_memory_type, &memory, &begin, &call, &failed))
+    size_t done = 0;
+    if (!PyArg_ParseTuple(args, "OO", &call, &failed))
         return NULL;
-    delivery->at = (size_t)begin;
-    while (delivery->at < memory->count && um_py_is_message(memory->records + delivery->at) && !delivery->stopped) {
-        if (um_py_deliver(delivery, memory, call, failed) != 0)
+    while (um_py_has_message(intake)) {
+        if (um_py_deliver(intake, call, failed) != 0)
+            return NULL;
+        if (++done % UM_PY_SIGNAL_CHECK == 0 && PyErr_CheckSignals() != 0)
             return NULL;
     }
-    return PyLong_FromSize_t(delivery->at);
+    return PyLong_FromSize_t(done);
+}
+
+/* Intake.stop(): gives no more, for good; what is pending goes */
+static PyObject *um_py_intake_stop(um_py_intake_t *intake, PyObject *unused)
+{
+    intake->stopped = 1;
+    um_py_intake_drop(intake);
+    Py_RETURN_NONE;
 }
 
 /* ---- async for ---- */
 
-/* What a receiver has taken for `async for` and not yet given. */
-typedef struct um_py_pending_stct {
-    PyObject ob_base;
-    um_py_memory_t *memory; /* NULL: nothing */
-    size_t at;
-} um_py_pending_t;
-
 /* The iterator of one loop: messages that wait are given by __anext__() itself, for the rest it awaits more(). */
 typedef struct um_py_stream_stct {
     PyObject ob_base;
-    um_py_pending_t *pending;
+    um_py_intake_t *intake;
     PyObject *more;
 } um_py_stream_t;
 
@@ -477,77 +575,18 @@ typedef struct um_py_next_stct {
     PyObject *waiting; /* the coroutine more(), once needed */
 } um_py_next_t;
 
-static PyObject *um_py_pending_create(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    um_py_pending_t *pending = PyObject_New(um_py_pending_t, um_py_pending_type);
-    if (pending != NULL) {
-        pending->memory = NULL;
-        pending->at = 0;
-    }
-    return (PyObject *)pending;
-}
-
-static void um_py_pending_dealloc(um_py_pending_t *pending)
-{
-    Py_XDECREF((PyObject *)pending->memory);
-    um_py_free(pending);
-}
-
-static PyObject *um_py_pending_fill(um_py_pending_t *pending, PyObject *memory)
-{
-    if (Py_TYPE(memory) != um_py_memory_type)
-        return PyErr_Format(PyExc_TypeError, "%S: must be a Memory", memory);
-    um_py_memory_t *old = pending->memory;
-    Py_INCREF(memory);
-    pending->memory = (um_py_memory_t *)memory;
-    pending->at = 0;
-    Py_XDECREF((PyObject *)old);
-    Py_RETURN_NONE;
-}
-
-static inline int um_py_pending_has_message(const um_py_pending_t *pending)
-{
-    return pending->memory != NULL && um_py_is_message(pending->memory->records + pending->at);
-}
-
-/* The record next in turn; there is one. The memory is given up with its last record. */
-static PyObject *um_py_pending_take(um_py_pending_t *pending)
-{
-    um_py_memory_t *memory = pending->memory;
-    PyObject *message = um_py_message_new(memory, pending->at);
-    if (message != NULL && ++pending->at == memory->count) {
-        pending->memory = NULL;
-        Py_DECREF((PyObject *)memory);
-    }
-    return message;
-}
-
-static PyObject *um_py_pending_message(um_py_pending_t *pending, PyObject *unused)
-{
-    if (um_py_pending_has_message(pending))
-        return um_py_pending_take(pending);
-    Py_RETURN_NONE;
-}
-
-static PyObject *um_py_pending_event(um_py_pending_t *pending, PyObject *unused)
-{
-    if (pending->memory != NULL && !um_py_pending_has_message(pending))
-        return um_py_pending_take(pending);
-    Py_RETURN_NONE;
-}
-
-/* Stream(pending, more) */
+/* Stream(intake, more) */
 static PyObject *um_py_stream_create(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *pending, *more;
-    if (!PyArg_ParseTuple(args, "O!O", um_py_pending_type, &pending, &more))
+    PyObject *intake, *more;
+    if (!PyArg_ParseTuple(args, "O!O", um_py_intake_type, &intake, &more))
         return NULL;
     um_py_stream_t *stream = PyObject_GC_New(um_py_stream_t, um_py_stream_type);
     if (stream == NULL)
         return NULL;
-    Py_INCREF(pending);
+    Py_INCREF(intake);
     Py_INCREF(more);
-    stream->pending = (um_py_pending_t *)pending;
+    stream->intake = (um_py_intake_t *)intake;
     stream->more = more;
     PyObject_GC_Track(stream);
     return (PyObject *)stream;
@@ -576,14 +615,14 @@ static void um_py_gc_free(void *object)
 static void um_py_stream_dealloc(um_py_stream_t *stream)
 {
     PyObject_GC_UnTrack(stream);
-    Py_DECREF((PyObject *)stream->pending);
+    Py_DECREF((PyObject *)stream->intake);
     Py_XDECREF(stream->more);
     um_py_gc_free(stream);
 }
 
 static PyObject *um_py_stream_next(um_py_stream_t *stream)
 {
-    if (!um_py_pending_has_message(stream->pending))
+    if (!um_py_has_message(stream->intake))
         return PyObject_CallFunctionObjArgs(stream->more, NULL);
     um_py_next_t *next = PyObject_GC_New(um_py_next_t, um_py_next_type);
     if (next == NULL)
@@ -632,9 +671,9 @@ static int um_py_next_wait(um_py_next_t *next)
 
 static PyObject *um_py_next_step(um_py_next_t *next)
 {
-    um_py_pending_t *pending = next->stream->pending;
-    if (next->waiting == NULL && um_py_pending_has_message(pending)) {
-        PyObject *message = um_py_pending_take(pending);
+    um_py_intake_t *intake = next->stream->intake;
+    if (next->waiting == NULL && um_py_has_message(intake)) {
+        PyObject *message = um_py_next(intake);
         if (message != NULL) {
             PyErr_SetObject(PyExc_StopIteration, message);
             Py_DECREF(message);
@@ -664,19 +703,16 @@ static PyObject *um_py_next_close(um_py_next_t *next, PyObject *unused)
 static PyMethodDef um_py_memory_methods[] = {
     {"message", (PyCFunction)um_py_memory_message, METH_O, "The message or event of one record."},
     {"messages", (PyCFunction)um_py_memory_messages, METH_O, "Iterate over the messages; True: over events too."},
-    {"event_at", (PyCFunction)um_py_memory_event_at, METH_O,
-     "First record from there on that is no message, or len()."},
     {NULL},
 };
 static PyGetSetDef um_py_memory_members[] = {
     {"data", (getter)um_py_memory_data, NULL, "A view of all payloads.", NULL},
     {"records", (getter)um_py_memory_records, NULL, "A view of all records, as bytes.", NULL},
-    {"newest_ns", (getter)um_py_memory_newest, NULL, "timestamp_ns of the last record.", NULL},
     {NULL},
 };
 static PyType_Slot um_py_memory_slots[] = {
     {Py_tp_doc, "A taken batch: released when no view of it and no message in it is referenced any more."},
-    {Py_tp_new, um_py_memory_create},
+    {Py_tp_new, um_py_refuse_new},
     {Py_tp_dealloc, um_py_memory_dealloc},
     {Py_tp_methods, um_py_memory_methods},
     {Py_tp_getset, um_py_memory_members},
@@ -748,35 +784,26 @@ static PyType_Slot um_py_messages_slots[] = {
     {Py_tp_iternext, um_py_messages_next},   {0, NULL},
 };
 
-static PyMethodDef um_py_delivery_methods[] = {
-    {"run", (PyCFunction)um_py_delivery_run, METH_VARARGS, "Give messages to a callback, up to the next event."},
-    {"stop", (PyCFunction)um_py_delivery_stop, METH_NOARGS, "Give no more, for good."},
+static PyMethodDef um_py_intake_methods[] = {
+    {"batch", (PyCFunction)um_py_intake_batch, METH_VARARGS, "Take a batch for the caller, waiting for it."},
+    {"fill", (PyCFunction)um_py_intake_fill, METH_O, "Take what waits, unless something is pending still."},
+    {"message", (PyCFunction)um_py_intake_message, METH_NOARGS, "The next record, if it is a message, or None."},
+    {"event", (PyCFunction)um_py_intake_event, METH_NOARGS, "The next record, if it is an event, or None."},
+    {"run", (PyCFunction)um_py_intake_run, METH_VARARGS, "Give messages to a callback, up to the next event."},
+    {"stop", (PyCFunction)um_py_intake_stop, METH_NOARGS, "Give no more, for good."},
     {NULL},
 };
-static PyGetSetDef um_py_delivery_members[] = {
-    {"at", (getter)um_py_delivery_at, NULL, "The record to go on with.", NULL},
+static PyGetSetDef um_py_intake_members[] = {
+    {"pending", (getter)um_py_intake_pending, NULL, "Whether a record is to be given.", NULL},
+    {"newest_ns", (getter)um_py_intake_newest, NULL, "timestamp_ns of the last record to be given, or 0.", NULL},
     {NULL},
 };
-static PyType_Slot um_py_delivery_slots[] = {
-    {Py_tp_doc, "Gives messages to a callback: a loop in C, and where it stands."},
-    {Py_tp_new, um_py_delivery_create},
-    {Py_tp_dealloc, um_py_free},
-    {Py_tp_methods, um_py_delivery_methods},
-    {Py_tp_getset, um_py_delivery_members},
-    {0, NULL},
-};
-
-static PyMethodDef um_py_pending_methods[] = {
-    {"fill", (PyCFunction)um_py_pending_fill, METH_O, "Give the records of a Memory next."},
-    {"message", (PyCFunction)um_py_pending_message, METH_NOARGS, "The next record, if it is a message, or None."},
-    {"event", (PyCFunction)um_py_pending_event, METH_NOARGS, "The next record, if it is an event, or None."},
-    {NULL},
-};
-static PyType_Slot um_py_pending_slots[] = {
-    {Py_tp_doc, "Records taken for `async for` and not yet given."},
-    {Py_tp_new, um_py_pending_create},
-    {Py_tp_dealloc, um_py_pending_dealloc},
-    {Py_tp_methods, um_py_pending_methods},
+static PyType_Slot um_py_intake_slots[] = {
+    {Py_tp_doc, "Where the messages of a receiver come in."},
+    {Py_tp_new, um_py_intake_create},
+    {Py_tp_dealloc, um_py_intake_dealloc},
+    {Py_tp_methods, um_py_intake_methods},
+    {Py_tp_getset, um_py_intake_members},
     {0, NULL},
 };
 
@@ -809,14 +836,15 @@ static PyType_Slot um_py_next_slots[] = {
     {0, NULL},
 };
 
-/* set_python_parts(flags, type, describe): what makes MessageFlags, MessageType and the text of a message */
+/* set_python_parts(flags, type, describe, raise_last): what makes MessageFlags, MessageType, texts and exceptions */
 static PyObject *um_py_set_python_parts(PyObject *module, PyObject *args)
 {
-    if (!PyArg_ParseTuple(args, "OOO", &um_py_make_flags, &um_py_make_type, &um_py_describe))
+    if (!PyArg_ParseTuple(args, "OOOO", &um_py_make_flags, &um_py_make_type, &um_py_describe, &um_py_raise_last))
         return NULL;
     Py_INCREF(um_py_make_flags);
     Py_INCREF(um_py_make_type);
     Py_INCREF(um_py_describe);
+    Py_INCREF(um_py_raise_last);
     Py_RETURN_NONE;
 }
 
@@ -843,15 +871,14 @@ static int um_py_add_types(PyObject *module)
         {"um_cffi._fast.Piece", sizeof(um_py_piece_t), 0, Py_TPFLAGS_DEFAULT, um_py_piece_slots},
         {"um_cffi.Message", sizeof(um_py_message_t), 0, Py_TPFLAGS_DEFAULT, um_py_message_slots},
         {"um_cffi._fast.Messages", sizeof(um_py_messages_t), 0, Py_TPFLAGS_DEFAULT, um_py_messages_slots},
-        {"um_cffi._fast.Delivery", sizeof(um_py_delivery_t), 0, Py_TPFLAGS_DEFAULT, um_py_delivery_slots},
-        {"um_cffi._fast.Pending", sizeof(um_py_pending_t), 0, Py_TPFLAGS_DEFAULT, um_py_pending_slots},
+        {"um_cffi._fast.Intake", sizeof(um_py_intake_t), 0, Py_TPFLAGS_DEFAULT, um_py_intake_slots},
         {"um_cffi._fast.Stream", sizeof(um_py_stream_t), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
          um_py_stream_slots},
         {"um_cffi._fast.Next", sizeof(um_py_next_t), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, um_py_next_slots},
     };
     PyTypeObject **const where[] = {
-        &um_py_memory_type,   &um_py_piece_type,   &um_py_message_type, &um_py_messages_type,
-        &um_py_delivery_type, &um_py_pending_type, &um_py_stream_type,  &um_py_next_type,
+        &um_py_memory_type, &um_py_piece_type,  &um_py_message_type, &um_py_messages_type,
+        &um_py_intake_type, &um_py_stream_type, &um_py_next_type,
     };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         if (um_py_add_type(module, where[i], specs + i) != 0)

@@ -13,21 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from um_cffi._native import ffi, lib
-from um_cffi.errors import InvalidArgument, OutOfMemory
+from um_cffi.errors import InvalidArgument, OutOfMemory, raise_last
 from um_cffi.events import MessageFlags, MessageType, ReceiverEvent, message_type
 
 if lib.um_py_add_fast() != 0:
     raise OutOfMemory("the module um_cffi._fast cannot be made")
 
-from um_cffi._fast import (
-    Delivery,
-    Memory,
-    Message,
-    Pending,
-    Stream,
-    forget_memory,
-    set_python_parts,
-)
+from um_cffi._fast import Intake, Memory, Message, Stream, forget_memory, set_python_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -58,18 +50,8 @@ def _describe(message: Message) -> str:
     return f"<Message {name} {message.topic!r} #{message.sequence_number} {len(message)} bytes from {message.source}>"
 
 
-__all__ = [
-    "RECORD",
-    "Batch",
-    "Delivery",
-    "Memory",
-    "Message",
-    "Pending",
-    "Stream",
-    "event_of",
-    "forget_memory",
-]
-set_python_parts(MessageFlags, message_type, _describe)
+__all__ = ["RECORD", "Batch", "Intake", "Memory", "Message", "Stream", "event_of", "forget_memory"]
+set_python_parts(MessageFlags, message_type, _describe, raise_last)
 
 
 class Batch:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
+_IDLE_CHECK = 0.1  # seconds between looks of a close() at the callback it waits for, should a notice have been cut off
 _WARNING_PERIOD = 1.0  # seconds between warnings of one kind
 _SUPPORTED = ("event_queue_name", "queue_delay_warning", "queue_size_warning")
 
@@ -63,18 +64,16 @@ class Timer:
         """Do not call any more; any thread. A call that runs on another thread at this moment goes on."""
         self._call = None
 
-    def _fire(self) -> bool:
-        """Call; whether there will be another time."""
+    def _fire(self) -> None:
         call = self._call
         if call is None:
-            return False
+            return
         if self._interval is None:
             self._call = None
         try:
             call()
         except Exception as error:
             self._owner._failed(error)
-        return self._call is not None
 
 
 class Dispatcher(Closing):
@@ -93,10 +92,13 @@ class Dispatcher(Closing):
         self._watched: dict[int, tuple[Closing, Callable[[], object] | None, Callable[[], object] | None]] = {}
         self._timers: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
-        self._state = threading.Condition()
-        self._thread_id: int | None = None  # the thread inside _dispatch_once(); under _state
-        self._running = False  # it is past its waiting; under _state
-        self._turn = 0  # how often it has been; under _state
+        # Bare locks, because a signal's exception may come anywhere in code that is Python, also in Condition's own.
+        self._dispatching = threading.Lock()  # held by the thread inside _dispatch_once()
+        self._changing = threading.Lock()  # of the following
+        self._changed = threading.Condition(self._changing)
+        self._thread_id: int | None = None  # the thread inside _dispatch_once()
+        self._running = False  # it is past its waiting
+        self._turn = 0  # how often it has been
         self._unblocked = False
         self._again: list[Fed] = []  # a callback was interrupted in the middle of their messages
 
@@ -169,9 +171,11 @@ class Dispatcher(Closing):
         """Return when the callbacks that are running now have returned; at once inside one of them."""
         if self._inside():
             return
-        with self._state:
-            turn = self._turn
-            self._state.wait_for(lambda: not self._running or self._turn != turn, patience)
+        turn, end = self._turn, None if patience is None else time.monotonic() + patience
+        while self._running and self._turn == turn and (end is None or time.monotonic() < end):
+            with self._changing:
+                if self._running and self._turn == turn:
+                    self._changed.wait(_IDLE_CHECK)
 
     def _in_use(self) -> bool:
         """Whether receivers or sources depend on the queue."""
@@ -187,25 +191,23 @@ class Dispatcher(Closing):
         """Wait up to `timeout` seconds for something to do, and do it. Returns the number of callbacks made."""
         if self._inside():
             raise InvalidOperation(f"dispatch of the {self._name} inside one of its callbacks")
-        with self._state:
-            while self._thread_id is not None:
-                self._state.wait()
+        with self._dispatching:
             if self._closed:
                 return 0
-            self._thread_id = threading.get_ident()
-        outer, _calling.back = getattr(_calling, "back", False), True
-        try:
-            return self._dispatch_ready(timeout)
-        finally:
-            _calling.back = outer
-            with self._state:
+            outer, _calling.back = getattr(_calling, "back", False), True
+            try:
+                self._thread_id = threading.get_ident()
+                return self._dispatch_ready(timeout)
+            finally:
+                _calling.back = outer
                 self._thread_id = None
                 self._running = False
-                self._state.notify_all()
+                with self._changing:
+                    self._changed.notify_all()
 
     def _dispatch_ready(self, timeout: float | None) -> int:
         ready = self._epoll.poll(0 if self._again else self._patience(timeout))
-        with self._state:
+        with self._changing:
             self._running = True
             self._turn += 1
         done = self._run_again() if self._again else 0
@@ -230,8 +232,12 @@ class Dispatcher(Closing):
         return wait if timeout is None else min(wait, timeout)
 
     def _run_again(self) -> int:
-        again, self._again = self._again, []
-        return sum(feed._dispatch() for feed in again)
+        done = 0
+        for feed in list(self._again):
+            done += feed._dispatch()
+            with contextlib.suppress(ValueError):  # closed by a callback
+                self._again.remove(feed)
+        return done
 
     def _run_timers(self) -> int:
         done = 0
@@ -243,10 +249,13 @@ class Dispatcher(Closing):
             if timer.cancelled:
                 continue
             done += 1
-            if timer._fire() and timer._interval is not None:
-                due = max(when + timer._interval, time.monotonic() - timer._interval)  # drop what is long past
-                with self._guard:
-                    heapq.heappush(self._timers, (due, next(self._order), timer))
+            try:
+                timer._fire()
+            finally:
+                if timer._interval is not None and not timer.cancelled:
+                    due = max(when + timer._interval, time.monotonic() - timer._interval)  # drop what is long past
+                    with self._guard:
+                        heapq.heappush(self._timers, (due, next(self._order), timer))
         return done
 
     def _run_source_events(self) -> int:
@@ -292,10 +301,10 @@ class Dispatcher(Closing):
     def _close(self, patience: float | None) -> None:
         self._wake()
         if not self._inside():
-            with self._state:
-                if not self._state.wait_for(lambda: self._thread_id is None, patience):
-                    log.warning("the %s is abandoned: one of its callbacks does not return", self._name)
-                    return
+            if not self._dispatching.acquire(timeout=-1 if patience is None else patience):
+                log.warning("the %s is abandoned: one of its callbacks does not return", self._name)
+                return
+            self._dispatching.release()  # who comes now sees that the queue is closed
         self._timers.clear()
         self._watched.clear()
         self._epoll.close()

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi._base import SLICE_MS, Closing, milliseconds
 from um_cffi._native import ffi, lib
-from um_cffi.batch import Batch, Delivery, Memory, Message, Pending, Stream, event_of
+from um_cffi.batch import Batch, Intake, Message, Stream, event_of
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
-from um_cffi.errors import InvalidArgument, InvalidOperation, TimedOut, check, raise_last, text
+from um_cffi.errors import InvalidArgument, InvalidOperation, TimedOut, check, raise_last
 from um_cffi.events import ReceiverEvent
 from um_cffi.stats import QueueStats, ReceiverCounts, ReceiverStats, read_counts, read_sessions, receiver_stats
 
@@ -65,9 +65,6 @@ class _Receiving(Closing):
         self._on_event = on_event
         self._topics: list[str] = []
         self._sources: list[str] = []
-        self._pending = Pending()  # taken for `async for`, not yet given
-        self._delivery = Delivery()
-        self._rest: tuple[Memory, int] | None = None  # taken for callbacks, of which one was interrupted
         self._newest_ns = 0  # arrival of the newest message taken for callbacks
         self._waiters: set[asyncio.Future[None]] = set()
         try:
@@ -82,6 +79,7 @@ class _Receiving(Closing):
         with ctx._using():
             check(lib.um_collector_create(holder, queue_bytes))
             self._collector = holder[0]
+            self._intake = Intake(int(ffi.cast("uintptr_t", holder[0])), self._topics, self._sources)
             self._rcv = self._create_receiver(ctx, lib.um_py_collector_proc(), self._collector)
             if self._queue is not None:
                 self._queue._add_feed(self._descriptor(), self)
@@ -99,62 +97,33 @@ class _Receiving(Closing):
     def _delete_receiver(self) -> int:
         raise NotImplementedError
 
-    # -- taking from C --
-
-    def _take(self, max_messages: int, timeout_ms: int) -> Memory | None:
-        """The guard is held. One batch, or None when there was nothing in time or the collector was woken."""
-        holder = ffi.new("um_batch_t **")
-        if check(lib.um_collector_take(self._collector, max_messages, timeout_ms, holder)) == 0:
-            return None
-        pointer = holder[0]
-        memory = Memory(int(ffi.cast("uintptr_t", pointer)), self._topics, self._sources)
-        for known, names, count in (
-            (self._topics, pointer.topics, pointer.topic_count),
-            (self._sources, pointer.sources, pointer.source_count),
-        ):
-            for at in range(len(known), count):
-                known.append(text(names[at]))
-        return memory
-
-    def _take_batch(self, max_messages: int, timeout_ms: int) -> Batch | None:
-        """As _take(), for the application."""
-        memory = self._take(max_messages, timeout_ms)
-        return None if memory is None else Batch(memory, self._topics, self._sources)
-
     # -- callbacks --
 
     def _dispatch(self) -> int:
         """On the dispatching thread: give what waits to the callbacks. Returns how many there were."""
-        rest, self._rest = self._rest, None
-        if rest is not None:
-            return self._give(*rest)
-        with self._guard:
-            if self._closed:
-                return 0
-            memory = self._take(_DISPATCH_MAX, 0)
-        if memory is None:
-            return 0
-        self._newest_ns = memory.newest_ns
-        return self._give(memory, 0)
+        intake = self._intake
+        try:
+            with self._guard:
+                if self._closed or not intake.fill(_DISPATCH_MAX):
+                    return 0
+            self._newest_ns = intake.newest_ns
+            return self._give()
+        except BaseException:
+            if intake.pending and self._queue is not None:  # the next dispatch goes on with the message after
+                self._queue._interrupted(self)
+            raise
 
-    def _give(self, memory: Memory, begin: int) -> int:
-        """Give the records from `begin` on to the callbacks, each kind to its own. Returns their number."""
-        call, at, count = self._on_message, begin, len(memory)
+    def _give(self) -> int:
+        """Give what is pending to the callbacks, each kind to its own. Returns how many there were."""
+        call, done = self._on_message, 0
         assert call is not None
         while True:
-            try:
-                at = self._delivery.run(memory, at, call, self._failed)
-            except BaseException:
-                self._interrupted(memory, self._delivery.at)
-                raise
-            if self._closed or at == count:
-                return at - begin
-            at += 1
-            try:
-                self._tell(event_of(memory.message(at - 1)))
-            except BaseException:
-                self._interrupted(memory, at)
-                raise
+            done += self._intake.run(call, self._failed)
+            event = self._intake.event()
+            if event is None:
+                return done
+            done += 1
+            self._tell(event_of(event))
 
     def _tell(self, event: ReceiverEvent) -> None:
         """Give an event to on_event."""
@@ -165,12 +134,6 @@ class _Receiving(Closing):
             call(event)
         except Exception as error:
             self._failed(error)
-
-    def _interrupted(self, memory: Memory, at: int) -> None:
-        """A callback raised what ends the dispatch: the next one goes on behind it."""
-        self._rest = (memory, at)
-        if self._queue is not None:
-            self._queue._interrupted(self)
 
     def _waiting(self) -> tuple[int, float]:
         """Messages that wait for dispatch, and by how many seconds the last dispatched one was late."""
@@ -208,8 +171,9 @@ class _Receiving(Closing):
             with self._guard:
                 if self._closed:
                     return None
-                batch = self._take_batch(max_messages or 0, left)
-            if batch is not None:
+                memory = self._intake.batch(max_messages or 0, left)
+            if memory is not None:
+                batch = Batch(memory, self._topics, self._sources)
                 if self._on_event is not None:
                     self._tell_events(batch)
                 return batch
@@ -246,7 +210,10 @@ class _Receiving(Closing):
             raise InvalidArgument(f"max_messages {max_messages}: must be None, or 1 or more")
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while True:
-            memory = self._take_now(max_messages or 0)
+            with self._guard:
+                if self._inherited:
+                    self._check_open()
+                memory = None if self._closed else self._intake.batch(max_messages or 0, 0)
             if memory is not None:
                 batch = Batch(memory, self._topics, self._sources)
                 if self._on_event is not None:
@@ -256,12 +223,6 @@ class _Receiving(Closing):
             if self._closed or (left is not None and left <= 0):
                 return None
             await self._readable(left)
-
-    def _take_now(self, max_messages: int) -> Memory | None:
-        with self._guard:
-            if self._inherited:
-                self._check_open()
-            return None if self._closed else self._take(max_messages, 0)
 
     async def _readable(self, timeout: float | None) -> None:
         """Until messages wait, the receiver is closed, or the time has passed."""
@@ -293,26 +254,31 @@ class _Receiving(Closing):
         """
         self._check_pull("async for")
         self._check_open()
-        return Stream(self._pending, self._next_message)
+        return Stream(self._intake, self._next_message)
 
     async def _next_message(self) -> Message:
-        """The next message for `async for` when it does not simply come next in what is pending."""
+        """The next message for `async for` when it is not simply the next that is pending."""
+        intake = self._intake
         while True:
-            message = self._pending.message()
+            message = intake.message()
             if message is not None:
                 return message
-            event = self._pending.event()
+            event = intake.event()
             if event is not None:
                 self._tell(event_of(event))
-                continue
-            memory = self._take_now(_ASYNC_MAX)
-            if memory is not None:
-                self._pending.fill(memory)
+            elif self._fill():
                 await asyncio.sleep(0)
             elif self._closed:
                 raise StopAsyncIteration
             else:
                 await self._readable(None)
+
+    def _fill(self) -> bool:
+        """For `async for`: whether messages or events are pending now."""
+        with self._guard:
+            if self._inherited:
+                self._check_open()
+            return not self._closed and self._intake.fill(_ASYNC_MAX)
 
     # -- statistics --
 
@@ -331,7 +297,8 @@ class _Receiving(Closing):
             check(lib.um_collector_delete(collector))
 
     def _close(self, patience: float | None) -> None:
-        self._delivery.stop()
+        if self._on_message is not None:
+            self._intake.stop()
         try:
             check(self._delete_receiver())
             self._leave_queue(patience)
