@@ -54,9 +54,11 @@ static int feed_on_loop(void *arg)
     return um_collector_rcv_cb(feeding->feeder->rcv, &feeding->msg->pub, feeding->feeder->collector);
 }
 
-static void feed(struct feeder *feeder, const char *topic, const char *source, int type, uint32_t sqn, const char *text)
+static void feed_stamped(struct feeder *feeder, const char *topic, const char *source, int type, uint32_t sqn,
+                         const char *text, lbm_timespec_t hr_timestamp)
 {
     struct um_msg *msg = um_msg_create(source, topic);
+    msg->pub.hr_timestamp = hr_timestamp;
     msg->pub.type = type;
     msg->pub.sequence_number = sqn;
     msg->pub.data = text;
@@ -64,6 +66,11 @@ static void feed(struct feeder *feeder, const char *topic, const char *source, i
     struct feeding feeding = {feeder, msg};
     MUST(um_loop_call(feeder->ctx->loop, feed_on_loop, &feeding));
     um_msg_release(msg);
+}
+
+static void feed(struct feeder *feeder, const char *topic, const char *source, int type, uint32_t sqn, const char *text)
+{
+    feed_stamped(feeder, topic, source, type, sqn, text, (lbm_timespec_t){0});
 }
 
 static bool record_is(const um_batch_t *batch, size_t i, int type, uint32_t sqn, const char *text)
@@ -77,6 +84,24 @@ TEST(records_have_no_padding)
 {
     CHECK_EQ(sizeof(um_record_t), 40);
     CHECK_EQ(offsetof(um_record_t, timestamp_ns), 32);
+}
+
+TEST(time_of_the_network_card_is_that_of_the_record_and_marked)
+{
+    TEST_NEEDS_NET();
+    struct feeder feeder = feeder_new(0);
+    um_batch_t *batch = NULL;
+    lbm_timespec_t card = {.tv_sec = 1234567890, .tv_nsec = 987654321};
+    feed(&feeder, "A", "S", LBM_MSG_DATA, 1, "read");
+    feed_stamped(&feeder, "A", "S", LBM_MSG_DATA, 2, "stamped", card);
+    CHECK_EQ(um_collector_take(feeder.collector, 0, 0, &batch), 1);
+    CHECK_EQ(batch->count, 2);
+    CHECK_EQ(batch->records[0].flags & UM_MSG_FLAG_HR_TIMESTAMP, 0);
+    CHECK(batch->records[0].timestamp_ns > 1234567890987654321);
+    CHECK_EQ(batch->records[1].flags, UM_MSG_FLAG_HR_TIMESTAMP);
+    CHECK_EQ(batch->records[1].timestamp_ns, 1234567890987654321);
+    um_batch_release(batch);
+    feeder_delete(&feeder);
 }
 
 TEST(what_is_gathered_is_taken_in_order_with_its_names)
