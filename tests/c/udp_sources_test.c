@@ -143,3 +143,383 @@ TEST(lbtru_messages_after_connect_reach_a_receiver_of_the_library)
     lbm_context_delete(other);
     lbm_context_delete(ctx);
 }
+
+/* ---- plain sockets that look at packets ---- */
+
+struct packet {
+    uint8_t data[65536];
+    size_t len;
+    struct sockaddr_in from;
+    int ttl;
+};
+
+static int udp_socket(const char *ip, uint16_t port)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1;
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = inet_addr(ip)};
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &one, sizeof one);
+    MUST(bind(fd, (struct sockaddr *)&addr, sizeof addr));
+    return fd;
+}
+
+static int group_socket(const char *group, uint16_t port)
+{
+    struct ip_mreqn join = {.imr_multiaddr.s_addr = inet_addr(group), .imr_address.s_addr = inet_addr("127.0.0.1")};
+    int fd = udp_socket(group, port);
+    MUST(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join));
+    return fd;
+}
+
+/* False after `ms` without one. */
+static bool next_packet(int fd, struct packet *packet, int ms)
+{
+    struct pollfd pfd = {.fd = fd, .events = POLLIN};
+    char control[64];
+    struct iovec iov = {packet->data, sizeof packet->data};
+    struct msghdr msg = {.msg_name = &packet->from,
+                         .msg_namelen = sizeof packet->from,
+                         .msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control,
+                         .msg_controllen = sizeof control};
+    if (poll(&pfd, 1, ms) <= 0) {
+        return false;
+    }
+    ssize_t len = recvmsg(fd, &msg, 0);
+    packet->len = len > 0 ? (size_t)len : 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
+        if (c->cmsg_type == IP_TTL) {
+            memcpy(&packet->ttl, CMSG_DATA(c), sizeof packet->ttl);
+        }
+    }
+    return len > 0;
+}
+
+/* The next packet of the type within the hang limit. */
+static bool next_rm(int fd, enum um_lbtrm_type type, struct packet *packet, struct um_lbtrm_packet *out)
+{
+    while (next_packet(fd, packet, HANG_SECONDS * 1000)) {
+        if (um_lbtrm_decode(packet->data, packet->len, out) == UM_LBTR_OK && out->type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool next_ru(int fd, enum um_lbtru_type type, struct packet *packet, struct um_lbtru_packet *out)
+{
+    while (next_packet(fd, packet, HANG_SECONDS * 1000)) {
+        if (um_lbtru_decode(packet->data, packet->len, out) == UM_LBTR_OK && out->type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void send_to(int fd, const char *ip, uint16_t port, const uint8_t *data, size_t len)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = inet_addr(ip)};
+    MUST((int)sendto(fd, data, len, 0, (struct sockaddr *)&to, sizeof to));
+}
+
+static void send_rm_nak(int fd, const struct um_lbtrm_session *session, uint32_t sqn)
+{
+    uint8_t nak[UM_LBTR_LIST_BYTES_MAX];
+    send_to(fd, "127.0.0.1", session->ucast_port, nak, um_lbtrm_put_nak(nak, session, &sqn, 1));
+}
+
+/* ---- LBT-RM on the wire ---- */
+
+static lbm_src_transport_stats_lbtrm_t rm_stats(lbm_src_t *src)
+{
+    lbm_src_transport_stats_t stats;
+    MUST(lbm_src_retrieve_transport_stats(src, &stats));
+    return stats.transport.lbtrm;
+}
+
+TEST(lbtrm_naks_are_answered_by_repairs_and_refusals_and_counted_by_receiver)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtrm_packet first, again, ncf;
+    lbm_context_t *ctx = net_context_with(udp_attr());
+    int group = group_socket(GROUP, 24400), nakker = udp_socket("127.0.0.1", 0), other = udp_socket("127.0.0.1", 0);
+    lbm_src_t *src = udp_source(ctx, "nak", NULL, "transport", "lbtrm", "transport_lbtrm_multicast_address", GROUP,
+                                "transport_lbtrm_destination_port", "24400");
+    CHECK(src != NULL);
+    net_send(src, "hello");
+    CHECK(next_rm(group, UM_LBTRM_DATA, &p, &first));
+    CHECK_EQ(first.sqn, 0);
+    CHECK(!first.retransmission);
+    CHECK_EQ(p.ttl, 16);
+    struct um_lbmc_msg msg;
+    CHECK_EQ(um_lbmc_decode(first.payload.ptr, first.payload.len, &msg), UM_LBMC_OK);
+    CHECK_EQ(msg.payload.len, 5);
+    send_rm_nak(nakker, &first.session, 0);
+    CHECK(next_rm(group, UM_LBTRM_DATA, &p, &again));
+    CHECK(again.retransmission);
+    CHECK_EQ(again.sqn, 0);
+    CHECK_EQ(again.payload.len, first.payload.len);
+    send_rm_nak(other, &first.session, 0);
+    CHECK(next_rm(group, UM_LBTRM_NCF, &p, &ncf));
+    CHECK_EQ(ncf.reason, UM_LBTR_NAK_IGNORED);
+    send_rm_nak(nakker, &(struct um_lbtrm_session){first.session.ucast_port, 1}, 0); /* another session */
+    send_rm_nak(nakker, &first.session, 0);
+    um_src_naks_t naks[4];
+    um_src_stats_t counts;
+    int count = 0;
+    for (int i = 0; i < 1000 && rm_stats(src).naks_rcved < 3; i++) {
+        sleep_ms(5);
+    }
+    count = 4;
+    CHECK_EQ(um_src_naks(src, naks, &count), 0);
+    CHECK_EQ(count, 2);
+    CHECK(strncmp(naks[0].receiver, "127.0.0.1:", 10) == 0);
+    CHECK_EQ(naks[0].naks, 2);
+    CHECK_EQ(naks[0].nak_packets, 2);
+    CHECK_EQ(naks[1].naks, 1);
+    count = 1;
+    CHECK_EQ(um_src_naks(src, naks, &count), 0);
+    CHECK_EQ(count, 2);
+    count = -1;
+    CHECK_EQ(um_src_naks(src, naks, &count), -1);
+    CHECK_EQ(um_src_stats(src, &counts), 0);
+    CHECK_EQ(counts.session_ignored_messages, 1);
+    lbm_src_transport_stats_lbtrm_t stats = rm_stats(src);
+    CHECK_EQ(stats.msgs_sent, 1);
+    CHECK_EQ(stats.bytes_sent, UM_LBTRM_DATA_HDR + first.payload.len);
+    CHECK_EQ(stats.txw_msgs, 1);
+    CHECK_EQ(stats.txw_bytes, 5);
+    CHECK_EQ(stats.rxs_sent, 1);
+    CHECK_EQ(stats.naks_ignored, 2);
+    MUST(lbm_src_reset_transport_stats(src));
+    stats = rm_stats(src);
+    CHECK_EQ(stats.msgs_sent + stats.naks_rcved + stats.rxs_sent, 0);
+    CHECK_EQ(stats.txw_msgs, 1);
+    count = 0;
+    CHECK_EQ(um_src_naks(src, NULL, &count), 0);
+    CHECK_EQ(count, 0);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+    close(group);
+    close(nakker);
+    close(other);
+}
+
+TEST(lbtrm_implicit_sources_take_the_groups_in_turn_and_never_an_explicit_one)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "transport_lbtrm_multicast_address_low", "239.101.3.20");
+    ctx_set(attr, "transport_lbtrm_multicast_address_high", "239.101.3.22");
+    lbm_context_t *ctx = net_context_with(attr);
+    lbm_src_t *src[8];
+    char text[8][LBM_MSG_MAX_SOURCE_LEN];
+    lbm_src_t *fixed = udp_source(ctx, "fixed", NULL, "transport", "lbtrm", "transport_lbtrm_multicast_address", GROUP);
+    CHECK(fixed != NULL);
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        src[i] = i < 7 ? udp_source(ctx, name, NULL, "transport", "lbtrm")
+                       : udp_source(ctx, name, NULL, "transport", "lbtrm", "transport_lbtrm_destination_port", "24401");
+        CHECK(src[i] != NULL);
+        source_text(src[i], text[i], sizeof text[i]);
+    }
+    CHECK(strstr(text[0], ":239.101.3.20:14400") != NULL);
+    CHECK(strstr(text[1], ":239.101.3.21:14400") != NULL);
+    CHECK(strstr(text[2], ":239.101.3.22:14400") != NULL);
+    CHECK_STR(text[3], text[0]);
+    CHECK_STR(text[4], text[1]);
+    CHECK_STR(text[5], text[2]);
+    CHECK_STR(text[6], text[0]);
+    CHECK(strstr(text[7], ":239.101.3.20:24401") != NULL); /* each destination port has its pool */
+    lbm_src_transport_stats_t all[8];
+    int count = 8;
+    MUST(lbm_context_retrieve_src_transport_stats(ctx, &count, all));
+    CHECK_EQ(count, 5);
+    lbm_src_delete(src[7]);
+    src[7] = udp_source(ctx, "again", NULL, "transport", "lbtrm", "transport_lbtrm_destination_port", "24401");
+    char again[LBM_MSG_MAX_SOURCE_LEN];
+    source_text(src[7], again, sizeof again);
+    CHECK(strcmp(again, text[7]) != 0); /* a new session id */
+    for (int i = 0; i < 8; i++) {
+        lbm_src_delete(src[i]);
+    }
+    lbm_src_delete(fixed);
+    lbm_context_delete(ctx);
+}
+
+TEST(lbtrm_exhausted_nak_ports_and_crossed_ranges_name_the_options)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "transport_lbtrm_source_port_low", "24390");
+    ctx_set(attr, "transport_lbtrm_source_port_high", "24390");
+    lbm_context_t *ctx = net_context_with(attr);
+    lbm_src_t *one = udp_source(ctx, "one", NULL, "transport", "lbtrm");
+    CHECK(one != NULL);
+    CHECK(udp_source(ctx, "two", NULL, "transport", "lbtrm") == NULL);
+    CHECK(strstr(lbm_errmsg(), "CoreApi-5688-3287") != NULL);
+    CHECK(strstr(lbm_errmsg(), "transport_lbtrm_source_port_low") != NULL);
+    lbm_src_delete(one);
+    lbm_context_delete(ctx);
+    static const char *const crossed[][3] = {{"transport_lbtrm_source_port_low", "14400", "CoreApi-8812-4"},
+                                             {"transport_lbtrm_multicast_address_low", "239.255.0.1", "CoreApi-8812-5"},
+                                             {"transport_lbtru_port_low", "14390", "CoreApi-8812-6"}};
+    for (int i = 0; i < 3; i++) {
+        attr = udp_attr();
+        ctx_set(attr, crossed[i][0], crossed[i][1]);
+        CHECK_EQ(lbm_context_create(&ctx, attr, NULL, NULL), -1);
+        CHECK(strstr(lbm_errmsg(), crossed[i][2]) != NULL);
+        lbm_context_attr_delete(attr);
+    }
+}
+
+/* ---- rate limits ---- */
+
+/* 10,000 bytes in 100 ms. */
+static lbm_context_attr_t *slow_attr(void)
+{
+    lbm_context_attr_t *attr = net_context_attr();
+    ctx_set(attr, "transport_lbtrm_data_rate_limit", "800000");
+    ctx_set(attr, "transport_lbtrm_rate_interval", "100");
+    ctx_set(attr, "transport_lbtru_data_rate_limit", "800000");
+    return attr;
+}
+
+/* Sends of 1000 bytes until one is refused; how many were accepted. */
+static int send_until_refused(lbm_src_t *src)
+{
+    static char payload[1000];
+    for (int i = 0; i < 100; i++) {
+        if (lbm_src_send(src, payload, sizeof payload, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK) != 0) {
+            return i;
+        }
+    }
+    return 100;
+}
+
+TEST(rate_limit_refuses_non_blocking_sends_of_all_sources_of_the_transport_and_wakes_each_once)
+{
+    TEST_NEEDS_NET();
+    struct source_events events[3] = {0};
+    lbm_context_t *ctx = net_context_with(slow_attr());
+    lbm_src_t *a = udp_source(ctx, "a", &events[0], "transport", "lbtrm");
+    lbm_src_t *b = udp_source(ctx, "b", &events[1], "transport", "lbtrm");
+    lbm_src_t *tcp = udp_source(ctx, "tcp", &events[2], "transport", "tcp");
+    int accepted = send_until_refused(a);
+    CHECK(accepted > 5 && accepted < 100);
+    CHECK_EQ(lbm_errnum(), LBM_EWOULDBLOCK);
+    CHECK(strstr(lbm_errmsg(), "transport_lbtrm_data_rate_limit") != NULL);
+    int more = send_until_refused(b); /* the interval may just have changed */
+    CHECK(more < 100);
+    CHECK_EQ(lbm_src_send(b, "x", 1, LBM_SRC_NONBLOCK), 0); /* joins a batch only */
+    CHECK_EQ(lbm_src_send(tcp, "x", 1, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK), 0);
+    for (int i = 0; i < HANG_SECONDS * 200 && (events[0].wakeups == 0 || events[1].wakeups == 0); i++) {
+        sleep_ms(5);
+    }
+    CHECK_EQ(events[0].wakeups, 1);
+    CHECK_EQ(events[1].wakeups, 1);
+    CHECK_EQ(events[2].wakeups, 0);
+    CHECK(send_until_refused(a) > 0);
+    lbm_src_delete(a);
+    lbm_src_delete(b);
+    lbm_src_delete(tcp);
+    lbm_context_delete(ctx);
+}
+
+TEST(rate_limit_blocks_senders_and_nothing_is_lost)
+{
+    TEST_NEEDS_NET();
+    struct recorder r = RECORDER_INIT;
+    static char payload[5000];
+    lbm_context_t *ctx = net_context_with(slow_attr()), *other = net_context_with(slow_attr());
+    lbm_rcv_t *rcv = net_recording_receiver(other, "slow", &r);
+    lbm_src_t *src = udp_source(ctx, "slow", NULL, "transport", "lbtru");
+    CHECK_EQ(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000), 0);
+    for (int i = 0; i < 12; i++) {
+        MUST(lbm_src_send(src, payload, sizeof payload, LBM_MSG_FLUSH)); /* 60,000 bytes: six intervals */
+    }
+    static char big[40000];
+    MUST(lbm_src_send(src, big, sizeof big, LBM_MSG_FLUSH));
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 13));
+    CHECK_EQ(recorder_count(&r, LBM_MSG_UNRECOVERABLE_LOSS), 0);
+    lbm_rcv_delete(rcv);
+    lbm_src_delete(src);
+    lbm_context_delete(other);
+    lbm_context_delete(ctx);
+}
+
+TEST(a_non_blocking_message_of_many_fragments_is_accepted_whole_and_leaves_within_the_limit)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtrm_packet data;
+    static char big[50000];
+    lbm_context_t *ctx = net_context_with(slow_attr());
+    int group = group_socket(GROUP, 24402);
+    lbm_src_t *src = udp_source(ctx, "whole", NULL, "transport", "lbtrm", "transport_lbtrm_multicast_address", GROUP,
+                                "transport_lbtrm_destination_port", "24402");
+    CHECK_EQ(lbm_src_send(src, big, sizeof big, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK), 0);
+    CHECK_EQ(lbm_src_send(src, big, 1, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK), -1);
+    CHECK(rm_stats(src).rctlr_data_msgs > 0);
+    for (uint32_t i = 0; i < 7; i++) {
+        CHECK(next_rm(group, UM_LBTRM_DATA, &p, &data));
+        CHECK_EQ(data.sqn, i);
+    }
+    CHECK_EQ(rm_stats(src).rctlr_data_msgs, 0);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+    close(group);
+}
+
+TEST(a_blocked_sender_of_a_sequential_context_goes_on_by_itself)
+{
+    TEST_NEEDS_NET();
+    static char payload[1000];
+    lbm_context_attr_t *attr = slow_attr();
+    ctx_set(attr, "operational_mode", "sequential");
+    lbm_context_t *ctx = net_context_with(attr);
+    lbm_src_t *src = udp_source(ctx, "seq", NULL, "transport", "lbtrm");
+    for (int i = 0; i < 50; i++) { /* five intervals; nobody processes events */
+        MUST(lbm_src_send(src, payload, sizeof payload, LBM_MSG_FLUSH));
+    }
+    CHECK(rm_stats(src).msgs_sent >= 40);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+}
+
+struct blocked_sender {
+    lbm_src_t *src;
+    atomic_int rc, done;
+};
+
+static void *send_on(void *arg)
+{
+    struct blocked_sender *sender = arg;
+    static char payload[5000];
+    int rc = 0;
+    while (rc == 0) {
+        rc = lbm_src_send(sender->src, payload, sizeof payload, LBM_MSG_FLUSH);
+    }
+    sender->rc = lbm_errnum();
+    sender->done = 1;
+    return NULL;
+}
+
+TEST(deleting_a_source_wakes_its_blocked_sender)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = slow_attr();
+    ctx_set(attr, "transport_lbtrm_data_rate_limit", "8000");
+    lbm_context_t *ctx = net_context_with(attr);
+    struct blocked_sender sender = {.src = udp_source(ctx, "del", NULL, "transport", "lbtrm")};
+    pthread_t thread;
+    pthread_create(&thread, NULL, send_on, &sender);
+    sleep_ms(50);
+    lbm_src_delete(sender.src);
+    pthread_join(thread, NULL);
+    CHECK_EQ(sender.rc, LBM_EINVAL);
+    lbm_context_delete(ctx);
+}
