@@ -93,7 +93,7 @@ static __attribute__((noinline)) int bad_send(const lbm_src_t *src, int flags, c
 
 static bool source_usable(const lbm_src_t *src)
 {
-    return src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation();
+    return src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation_now();
 }
 
 int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags)

@@ -21,7 +21,7 @@ static __attribute__((noinline)) int refuse(const lbm_src_t *src, const char *ap
 
 static inline bool usable(const lbm_src_t *src)
 {
-    return likely(src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation() &&
+    return likely(src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation_now() &&
                   um_smx_is(&src->stream));
 }
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static atomic_uint um_forks;
+atomic_uint um_forks;
 
 static void um_fork_in_child(void)
 {

@@ -58,19 +58,25 @@ static void deliver_template(struct um_rcv_source *source)
     }
 }
 
+static void set_time(struct um_rcv_source *source, uint64_t wall_ns)
+{
+    source->wall_ns = wall_ns;
+    source->msg->pub.tsp.tv_sec = (long)(wall_ns / UM_NS_PER_SEC);
+    source->msg->pub.tsp.tv_usec = (long)(wall_ns % UM_NS_PER_SEC / 1000);
+}
+
 static void stamp(struct um_rcv_source *source)
 {
     uint64_t wall_ns = um_loop_wall_now(context_of(source)->loop);
     if (wall_ns != source->wall_ns) {
-        source->wall_ns = wall_ns;
-        source->msg->pub.tsp.tv_sec = (long)(wall_ns / UM_NS_PER_SEC);
-        source->msg->pub.tsp.tv_usec = (long)(wall_ns % UM_NS_PER_SEC / 1000);
+        set_time(source, wall_ns);
     }
 }
 
 static void deliver_event(struct um_rcv_source *source, int type, uint32_t sqn)
 {
     struct um_msg *msg = source->msg;
+    source->direct = NULL; /* the template is changed */
     msg->pub.type = type;
     msg->pub.flags = 0;
     msg->pub.data = NULL;
@@ -235,6 +241,7 @@ static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg,
 {
     struct um_rcv_source *source = UM_CONTAINER_OF(stream, struct um_rcv_source, stream);
     source->reading = true;
+    source->direct = NULL; /* the template is changed */
     um_dc_on_data(source->dc, now_ns, msg, buf);
 }
 
@@ -284,7 +291,62 @@ static void on_read_end(struct um_rcv_stream *stream, uint64_t now_ns)
     read_over(UM_CONTAINER_OF(stream, struct um_rcv_source, stream));
 }
 
-static const struct um_rcv_stream_events STREAM_EVENTS = {on_data, on_tsni, on_bos, on_eos, on_read_end};
+/* A single receiver that is called at once, without a look at the clock: what changes from message to message is then
+ * written into the template, and nothing else. Stays until the receivers of the topic change or something else uses the
+ * template. */
+static bool find_direct(struct um_rcv_source *source)
+{
+    struct um_list *node = um_list_first(&source->topic->receivers);
+    lbm_rcv_t *rcv = node == NULL ? NULL : UM_CONTAINER_OF(node, lbm_rcv_t, topic_node);
+    if (rcv == NULL || node->next != &source->topic->receivers || rcv->evq != NULL || !rcv->greeted ||
+        rcv->ctx->opts.receiver_callback_service_time_enabled != 0) {
+        return false;
+    }
+    struct um_msg *msg = source->msg;
+    msg->pub.type = LBM_MSG_DATA;
+    msg->pub.flags = 0;
+    msg->pub.hr_timestamp = (lbm_timespec_t){0};
+    msg->pub.fragment_info = NULL;
+    msg->is_fragment = false;
+    msg->buf = NULL;
+    source->direct = rcv;
+    source->direct_generation = source->topic->generation;
+    source->stream.no_read_end = rcv->collector == NULL;
+    return true;
+}
+
+static bool on_plain(struct um_rcv_stream *stream, const uint8_t *data, size_t len, uint32_t sqn, uint64_t wall_ns)
+{
+    struct um_rcv_source *source = UM_CONTAINER_OF(stream, struct um_rcv_source, stream);
+    bool direct = source->direct != NULL && source->direct_generation == source->topic->generation;
+    if (__builtin_expect(!direct, 0) && !find_direct(source)) {
+        stream->no_read_end = false;
+        return false;
+    }
+    if (__builtin_expect(!um_dc_take_next(source->dc, sqn), 0)) {
+        return false;
+    }
+    struct um_msg *msg = source->msg;
+    msg->pub.data = (const char *)data;
+    msg->pub.len = len;
+    msg->pub.sequence_number = sqn;
+    msg->pub.source_clientd = source->clientd;
+    if (wall_ns != source->wall_ns) {
+        set_time(source, wall_ns);
+    }
+    source->reading = !stream->no_read_end;
+    msg->delivering = true;
+    um_rcv_call(source->direct, msg);
+    msg->delivering = false;
+    if (__builtin_expect(msg->replacement != NULL, 0)) {
+        source->msg = um_msg_template_next(msg);
+        source->wall_ns = 0;
+        source->direct = NULL;
+    }
+    return true;
+}
+
+static const struct um_rcv_stream_events STREAM_EVENTS = {on_data, on_tsni, on_bos, on_eos, on_read_end, on_plain};
 
 /* ---- sessions left unread for full collectors ---- */
 

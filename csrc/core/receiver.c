@@ -165,25 +165,18 @@ static void record_service_time(lbm_context_t *ctx, uint64_t elapsed_ns)
     atomic_store_explicit(&c->rcv_cb_svc_time_mean, first ? us : mean + (unsigned long)step, memory_order_relaxed);
 }
 
-static void log_refusal(const struct um_msg *msg)
+void um_rcv_log_refusal(const struct um_msg *msg)
 {
     static struct um_log_limit limit;
     um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-20203-2",
                    "topic [%s]: message receiver function returned -1; the value must be 0", msg->pub.topic_name);
 }
 
-static inline void call(lbm_rcv_t *rcv, struct um_msg *msg)
-{
-    if (__builtin_expect(rcv->proc(rcv, &msg->pub, rcv->clientd) != 0, 0)) {
-        log_refusal(msg);
-    }
-}
-
 static void run_event(struct um_event *event)
 {
     struct um_msg *msg = UM_CONTAINER_OF(event, struct um_msg, event);
     lbm_rcv_t *rcv = msg->rcv;
-    call(rcv, msg);
+    um_rcv_call(rcv, msg);
     um_msg_release(msg);
     um_rcv_unref(rcv);
 }
@@ -247,11 +240,11 @@ void um_rcv_deliver(lbm_rcv_t *rcv, struct um_msg *msg)
     }
     if (__builtin_expect(rcv->ctx->opts.receiver_callback_service_time_enabled != 0, 0)) {
         uint64_t before_ns = um_clock_ns();
-        call(rcv, msg);
+        um_rcv_call(rcv, msg);
         record_service_time(rcv->ctx, um_clock_ns() - before_ns);
         return;
     }
-    call(rcv, msg);
+    um_rcv_call(rcv, msg);
 }
 
 void um_rcv_deliver_event(lbm_rcv_t *rcv, int type, const char *source, void *source_clientd)
@@ -270,7 +263,7 @@ void um_rcv_deliver_event(lbm_rcv_t *rcv, int type, const char *source, void *so
         enqueue(rcv, msg);
         return;
     }
-    call(rcv, msg);
+    um_rcv_call(rcv, msg);
     um_msg_release(msg);
 }
 
@@ -355,6 +348,7 @@ lbm_rcv_t *um_rcv_new(struct um_rcv_topic *topic, lbm_rcv_cb_proc proc, void *cl
     um_timer_init(&rcv->timer, on_timer);
     um_rcv_topic_counts(topic, &rcv->before);
     um_list_push_back(&topic->receivers, &rcv->topic_node);
+    topic->generation++;
     return rcv;
 }
 
@@ -363,6 +357,7 @@ void um_rcv_detach(lbm_rcv_t *rcv)
     struct um_rcv_topic *topic = rcv->topic;
     um_timer_cancel(um_rcv_wheel(topic), &rcv->timer);
     um_list_remove(&rcv->topic_node);
+    topic->generation++;
     um_list_remove(&rcv->ctx_node);
     um_list_remove(&rcv->wildcard_node);
     rcv->topic = NULL;

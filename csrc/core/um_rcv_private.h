@@ -28,6 +28,7 @@ struct um_rcv_topic {
     struct um_receiver_options opts; /* of the first lookup or match */
     struct um_tr_topic *tr;          /* NULL: not subscribed */
     struct um_list receivers;        /* lbm_rcv_t.topic_node, in order of creation */
+    unsigned generation;             /* of that list */
     struct um_list sources;          /* um_rcv_source.node */
     atomic_int ready;                /* sources whose session is active; any thread */
     struct um_dc_stats ended;        /* counts of the sources that are gone */
@@ -68,10 +69,12 @@ struct um_rcv_source {
     void *clientd;                   /* source_notification_function, lbm_rcv_msg_source_clientd */
     uint64_t wall_ns;                /* time in msg->pub.tsp */
     bool bos_seen;
-    uint64_t id;              /* one of a kind in this process, from 1 */
-    bool reading;             /* on_read_end is still to come */
-    bool held;                /* the session is left unread for a full collector */
-    struct um_list held_node; /* ctx->held_sources */
+    uint64_t id;       /* one of a kind in this process, from 1 */
+    bool reading;      /* on_read_end is still to come */
+    lbm_rcv_t *direct; /* the only receiver, to be called at once; the template is made up for it. NULL: unknown */
+    unsigned direct_generation; /* topic->generation at that time */
+    bool held;                  /* the session is left unread for a full collector */
+    struct um_list held_node;   /* ctx->held_sources */
     struct um_log_limit discard_log;
 };
 
@@ -110,8 +113,15 @@ lbm_rcv_t *um_rcv_new(struct um_rcv_topic *topic, lbm_rcv_cb_proc proc, void *cl
                       lbm_wildcard_rcv_t *wildcard); /* NULL + error */
 /* Interest in the topic, BOS of what is active already. Tries again after a second without memory. */
 void um_rcv_start(lbm_rcv_t *rcv, uint64_t now_ns);
-void um_rcv_detach(lbm_rcv_t *rcv); /* off its topic; leaves sources and resolution with the last one */
-void um_rcv_unref(lbm_rcv_t *rcv);  /* any thread */
+void um_rcv_detach(lbm_rcv_t *rcv);                /* off its topic; leaves sources and resolution with the last one */
+void um_rcv_unref(lbm_rcv_t *rcv);                 /* any thread */
+void um_rcv_log_refusal(const struct um_msg *msg); /* a callback returned something else than 0 */
+static inline void um_rcv_call(lbm_rcv_t *rcv, struct um_msg *msg)
+{
+    if (__builtin_expect(rcv->proc(rcv, &msg->pub, rcv->clientd) != 0, 0)) {
+        um_rcv_log_refusal(msg);
+    }
+}
 /* Hand one message to one receiver: call it, or put a copy on its queue. */
 void um_rcv_deliver(lbm_rcv_t *rcv, struct um_msg *msg);
 /* An event without payload, made for this receiver alone. */

@@ -54,6 +54,7 @@ struct um_rcv_stream {
     const struct um_rcv_stream_events *events;
     uint32_t tidx;
     bool paused;
+    bool no_read_end;               /* set by the caller: after on_plain it has no use for on_read_end */
     bool in_order;                  /* set by the caller: hold back the beginning while the transport repairs */
     bool open;                      /* data is handed on as it comes */
     struct um_rcv_opening *opening; /* what is held back; NULL: nothing */

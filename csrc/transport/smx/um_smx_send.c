@@ -134,26 +134,6 @@ static int too_long(const struct um_smx_session *session, size_t len)
                     len, session->writer.payload_max);
 }
 
-static inline void count_sent(struct um_smx_session *session, uint64_t msgs, uint64_t bytes)
-{
-    if (session->count) {
-        atomic_store_explicit(&session->msgs_sent,
-                              atomic_load_explicit(&session->msgs_sent, memory_order_relaxed) + msgs,
-                              memory_order_relaxed);
-        atomic_store_explicit(&session->bytes_sent,
-                              atomic_load_explicit(&session->bytes_sent, memory_order_relaxed) + bytes,
-                              memory_order_relaxed);
-    }
-}
-
-static inline void count_claim(struct um_smx_session *session, struct um_src_stream *stream, size_t len)
-{
-    stream->next_sqn++;
-    stream->messages_sent++;
-    stream->bytes_sent += len;
-    count_sent(session, 1, len + UM_SMX_RECORD_HEADER);
-}
-
 /* Lock. Room for one message whose payload the caller then writes; NULL + error. */
 static inline uint8_t *claim(struct um_smx_session *session, struct um_src_stream *stream, size_t len, int flags,
                              bool *waited)
@@ -169,7 +149,7 @@ static inline uint8_t *claim(struct um_smx_session *session, struct um_src_strea
         }
         record = um_smx_claim(&session->writer, len, stream->tidx, stream->next_sqn);
     }
-    count_claim(session, stream, len);
+    um_smx_count_claim(session, stream, len);
     return record->payload;
 }
 
@@ -273,39 +253,15 @@ const struct um_src_takeover um_smx_takeover = {
 
 /* ---- buffers handed to the application; its callers take turns by themselves ---- */
 
-bool um_smx_is(const struct um_src_stream *stream)
+int um_smx_acquire_slowly(struct um_src_stream *stream, void **buffer, size_t len, int flags)
 {
-    return stream->session != NULL && stream->session->ops == &um_smx_session_ops;
-}
-
-static __attribute__((noinline)) int acquire_slowly(struct um_smx_session *session, struct um_src_stream *stream,
-                                                    void **buffer, size_t len, int flags)
-{
+    struct um_smx_session *session = um_smx_session_of(stream->session);
     bool waited = false;
     um_src_session_lock(&session->base);
     uint8_t *out = closed_or(stream) == 0 ? claim(session, stream, len, flags, &waited) : NULL;
     um_src_session_unlock(&session->base);
     *buffer = out;
     return out != NULL ? 0 : -1;
-}
-
-int um_smx_buff_acquire(struct um_src_stream *stream, void **buffer, size_t len, int flags)
-{
-    struct um_smx_session *session = um_smx_session_of(stream->session);
-    if (likely(len <= session->writer.payload_max)) {
-        struct um_smx_record *record = um_smx_claim(&session->writer, len, stream->tidx, stream->next_sqn);
-        if (likely(record != NULL)) {
-            count_claim(session, stream, len);
-            *buffer = record->payload;
-            return 0;
-        }
-    }
-    return acquire_slowly(session, stream, buffer, len, flags);
-}
-
-void um_smx_buffs_complete(struct um_src_stream *stream)
-{
-    um_smx_publish(&um_smx_session_of(stream->session)->writer);
 }
 
 void um_smx_buffs_cancel(struct um_src_stream *stream)
@@ -316,5 +272,5 @@ void um_smx_buffs_cancel(struct um_src_stream *stream)
     stream->next_sqn -= count;
     stream->messages_sent -= count;
     stream->bytes_sent -= bytes;
-    count_sent(session, -(uint64_t)count, -(bytes + (uint64_t)count * UM_SMX_RECORD_HEADER));
+    um_smx_count(session, -(uint64_t)count, -(bytes + (uint64_t)count * UM_SMX_RECORD_HEADER));
 }

@@ -52,10 +52,50 @@ bool um_smx_relieved(const struct um_src_session *base);
 unsigned um_smx_reap(struct um_smx_session *session);
 
 /* The calls of the same names in lbm.h, on a stream whose session is LBT-SMX. -1 + error. */
-bool um_smx_is(const struct um_src_stream *stream);
-int um_smx_buff_acquire(struct um_src_stream *stream, void **buffer, size_t len, int flags);
-void um_smx_buffs_complete(struct um_src_stream *stream);
 void um_smx_buffs_cancel(struct um_src_stream *stream);
+int um_smx_acquire_slowly(struct um_src_stream *stream, void **buffer, size_t len, int flags); /* internal */
+
+static inline bool um_smx_is(const struct um_src_stream *stream)
+{
+    return stream->session != NULL && stream->session->ops == &um_smx_session_ops;
+}
+
+static inline void um_smx_count(struct um_smx_session *session, uint64_t msgs, uint64_t bytes)
+{
+    if (__builtin_expect(session->count, 0)) {
+        msgs += atomic_load_explicit(&session->msgs_sent, memory_order_relaxed);
+        bytes += atomic_load_explicit(&session->bytes_sent, memory_order_relaxed);
+        atomic_store_explicit(&session->msgs_sent, msgs, memory_order_relaxed);
+        atomic_store_explicit(&session->bytes_sent, bytes, memory_order_relaxed);
+    }
+}
+
+static inline void um_smx_count_claim(struct um_smx_session *session, struct um_src_stream *stream, size_t len)
+{
+    stream->next_sqn++;
+    stream->messages_sent++;
+    stream->bytes_sent += len;
+    um_smx_count(session, 1, len + UM_SMX_RECORD_HEADER);
+}
+
+static inline int um_smx_buff_acquire(struct um_src_stream *stream, void **buffer, size_t len, int flags)
+{
+    struct um_smx_session *session = um_smx_session_of(stream->session);
+    if (__builtin_expect(len <= session->writer.payload_max, 1)) {
+        struct um_smx_record *record = um_smx_claim(&session->writer, len, stream->tidx, stream->next_sqn);
+        if (__builtin_expect(record != NULL, 1)) {
+            um_smx_count_claim(session, stream, len);
+            *buffer = record->payload;
+            return 0;
+        }
+    }
+    return um_smx_acquire_slowly(stream, buffer, len, flags);
+}
+
+static inline void um_smx_buffs_complete(struct um_src_stream *stream)
+{
+    um_smx_publish(&um_smx_session_of(stream->session)->writer);
+}
 
 /* What lbm_src_topic_alloc() tells of options that mean nothing to LBT-SMX. */
 void um_smx_notices(const struct um_source_options *opts, const char *topic);
