@@ -45,6 +45,9 @@ static void um_test_shm_remove(void)
 
 __attribute__((constructor)) static void um_test_shm_make(void)
 {
+    if (getenv("UM_TEST_SHM_KEEP") != NULL) {
+        return; /* a child that executes the same program again */
+    }
     um_test_shm_owner = getpid();
     snprintf(um_test_shm_dir, sizeof um_test_shm_dir, "/dev/shm/um-test-%d", (int)getpid());
     if (mkdir(um_test_shm_dir, 0700) == 0) {
