@@ -523,3 +523,378 @@ TEST(deleting_a_source_wakes_its_blocked_sender)
     CHECK_EQ(sender.rc, LBM_EINVAL);
     lbm_context_delete(ctx);
 }
+
+/* ---- LBT-RU on the wire ---- */
+
+struct ru_client {
+    int fd;
+    uint16_t port; /* of the source */
+    uint32_t sid;
+};
+
+/* A plain socket that is a client of the source. */
+static struct ru_client ru_client(lbm_src_t *src)
+{
+    char text[LBM_MSG_MAX_SOURCE_LEN];
+    lbm_transport_source_info_t info;
+    source_text(src, text, sizeof text);
+    MUST(lbm_transport_source_parse(text, &info, sizeof info));
+    return (struct ru_client){udp_socket("127.0.0.1", 0), info.src_port, info.session_id};
+}
+
+static void ru_connect(const struct ru_client *client)
+{
+    uint8_t packet[UM_LBTRU_CREQ_MAX];
+    send_to(client->fd, "127.0.0.1", client->port, packet, um_lbtru_put_creq(packet, client->sid));
+}
+
+static void ru_ack(const struct ru_client *client, uint32_t sqn)
+{
+    uint8_t packet[UM_LBTRU_ACK_MAX];
+    send_to(client->fd, "127.0.0.1", client->port, packet, um_lbtru_put_ack(packet, client->sid, sqn));
+}
+
+static void ru_nak(const struct ru_client *client, uint32_t sqn)
+{
+    uint8_t packet[UM_LBTR_LIST_BYTES_MAX];
+    send_to(client->fd, "127.0.0.1", client->port, packet, um_lbtru_put_nak(packet, client->sid, &sqn, 1));
+}
+
+static lbm_src_transport_stats_lbtru_t ru_stats(lbm_src_t *src)
+{
+    lbm_src_transport_stats_t stats;
+    MUST(lbm_src_retrieve_transport_stats(src, &stats));
+    return stats.transport.lbtru;
+}
+
+TEST(lbtru_clients_connect_get_numbers_of_their_own_and_are_dropped_when_silent)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtru_packet packet;
+    struct source_events events = {0}, late_events = {0};
+    lbm_context_t *ctx = net_context_with(udp_attr());
+    lbm_src_t *src = udp_source(ctx, "ru1", &events, "transport", "lbtru", "transport_lbtru_client_activity_timeout",
+                                "400", "transport_lbtru_port", "24410");
+    CHECK(src != NULL);
+    struct ru_client first = ru_client(src), second = ru_client(src), stranger = ru_client(src);
+    CHECK_EQ(first.port, 24410);
+    net_send(src, "nobody hears this");
+    ru_connect(&first);
+    CHECK(next_ru(first.fd, UM_LBTRU_SM, &p, &packet));
+    CHECK(packet.syn);
+    CHECK_EQ(packet.lead, 0xffffffff);
+    CHECK(next_ru(first.fd, UM_LBTRU_DATA, &p, &packet)); /* the last numbers: it is ready */
+    CHECK_EQ(packet.sqn, 0);
+    CHECK_EQ(packet.payload.ptr[0], UM_LBMC_CONTROL);
+    for (int i = 0; i < 1000 && events.connects == 0; i++) {
+        sleep_ms(5);
+    }
+    CHECK_EQ(events.connects, 1);
+    CHECK(strncmp(events.client, "LBT-RU:127.0.0.1:", 17) == 0);
+    net_send(src, "one");
+    CHECK(next_ru(first.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK_EQ(packet.sqn, 1);
+    ru_connect(&second);
+    CHECK(next_ru(second.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK_EQ(packet.sqn, 0);
+    lbm_src_t *late = udp_source(ctx, "ru2", &late_events, "transport", "lbtru", "transport_lbtru_port", "24410");
+    for (int i = 0; i < 1000 && (events.connects < 2 || late_events.connects < 2); i++) {
+        ru_ack(&first, 1);
+        ru_ack(&second, 0);
+        sleep_ms(5);
+    }
+    CHECK_EQ(late_events.connects, 2);
+    CHECK_EQ(ru_stats(src).num_clients, 2);
+    net_send(src, "two");
+    CHECK(next_ru(first.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK_EQ(packet.sqn, 2);
+    CHECK(next_ru(second.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK_EQ(packet.sqn, 1);
+    ru_nak(&second, 1);
+    CHECK(next_ru(second.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK(packet.retransmission);
+    CHECK_EQ(packet.sqn, 1);
+    CHECK(!next_packet(first.fd, &p, 20) || p.data[0] != UM_LBTRU_DATA); /* repairs go to who asked */
+    ru_ack(&stranger, 0);
+    CHECK(next_ru(stranger.fd, UM_LBTRU_RST, &p, &packet));
+    for (int i = 0; i < HANG_SECONDS * 200 && (events.disconnects < 2 || late_events.disconnects < 2); i++) {
+        sleep_ms(5);
+    }
+    CHECK_EQ(events.disconnects, 2);
+    CHECK_EQ(late_events.disconnects, 2);
+    CHECK_EQ(ru_stats(src).num_clients, 0);
+    CHECK_EQ(um_src_receivers(src), 0);
+    lbm_src_delete(late);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+    close(first.fd);
+    close(second.fd);
+    close(stranger.fd);
+}
+
+TEST(lbtru_ports_follow_the_rules_of_the_pool)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "transport_lbtru_port_low", "24420");
+    ctx_set(attr, "transport_lbtru_port_high", "24422");
+    ctx_set(attr, "transport_lbtru_maximum_ports", "2");
+    lbm_context_t *ctx = net_context_with(attr), *other = net_context_with(udp_attr());
+    lbm_src_t *src[8];
+    static const char *const expected[] = {":24420:", ":24421:", ":24420:", ":24425:", ":24421:", ":24425:"};
+    char text[LBM_MSG_MAX_SOURCE_LEN];
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "t%d", i);
+        src[i] = i == 3 ? udp_source(ctx, name, NULL, "transport", "lbtru", "transport_lbtru_port", "24425")
+                        : udp_source(ctx, name, NULL, "transport", "lbtru");
+        CHECK(src[i] != NULL);
+        source_text(src[i], text, sizeof text);
+        CHECK(strstr(text, expected[i]) != NULL);
+    }
+    CHECK(udp_source(other, "taken", NULL, "transport", "lbtru", "transport_lbtru_port", "24425") == NULL);
+    CHECK(strstr(lbm_errmsg(), "transport_lbtru_port") != NULL);
+    src[6] = udp_source(other, "e1", NULL, "transport", "lbtru", "transport_lbtru_port", "24425",
+                        "transport_lbtru_allow_ephemeral", "1");
+    src[7] = udp_source(other, "e2", NULL, "transport", "lbtru", "transport_lbtru_port", "24425");
+    CHECK(src[6] != NULL);
+    CHECK(src[7] != NULL);
+    char text2[LBM_MSG_MAX_SOURCE_LEN];
+    source_text(src[6], text, sizeof text);
+    source_text(src[7], text2, sizeof text2);
+    CHECK(strstr(text, ":24425:") == NULL);
+    CHECK_STR(text, text2);
+    for (int i = 0; i < 8; i++) {
+        lbm_src_delete(src[i]);
+    }
+    lbm_context_delete(ctx);
+    lbm_context_delete(other);
+}
+
+TEST(lbtru_without_session_ids_leaves_them_out_of_packets_and_names)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtru_packet packet;
+    struct recorder r = RECORDER_INIT;
+    lbm_context_t *ctx = net_context_with(udp_attr()), *other = net_context_with(udp_attr());
+    lbm_src_t *src = udp_source(ctx, "nosid", NULL, "transport", "lbtru", "transport_lbtru_use_session_id", "0",
+                                "transport_lbtru_port", "24430");
+    struct ru_client client = ru_client(src);
+    CHECK_EQ(client.sid, 0);
+    ru_connect(&client);
+    CHECK(next_ru(client.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK(!packet.has_sid);
+    lbm_rcv_t *rcv = net_recording_receiver(other, "nosid", &r);
+    CHECK_EQ(um_src_wait_receivers(src, 2, HANG_SECONDS * 1000), 0);
+    net_send(src, "x");
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    lbm_rcv_delete(rcv);
+    lbm_src_delete(src);
+    lbm_context_delete(other);
+    lbm_context_delete(ctx);
+    close(client.fd);
+}
+
+TEST(lbtru_filtering_at_the_source_sends_each_receiver_its_topics_only)
+{
+    TEST_NEEDS_NET();
+    struct recorder r = RECORDER_INIT, both = RECORDER_INIT;
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "request_tcp_port_low", "0");
+    ctx_set(attr, "request_tcp_port_high", "0");
+    lbm_context_t *ctx = net_context_with(attr), *other = net_context_with(udp_attr()),
+                  *third = net_context_with(udp_attr());
+#define FILTERED "transport", "lbtru", "transport_lbtru_port", "24440", "transport_source_side_filtering_behavior"
+    lbm_src_t *a = udp_source(ctx, "fa", NULL, FILTERED, "inclusion");
+    lbm_src_t *b = udp_source(ctx, "fb", NULL, FILTERED, "inclusion");
+    CHECK(a != NULL);
+    CHECK(b != NULL);
+    lbm_rcv_t *rcv = net_recording_receiver(other, "fa", &r);
+    lbm_rcv_t *rcv_a = net_recording_receiver(third, "fa", &both), *rcv_b = net_recording_receiver(third, "fb", &both);
+    for (int i = 0; i < 400 && (recorder_count(&r, LBM_MSG_DATA) == 0 || recorder_count(&both, LBM_MSG_DATA) < 4);
+         i++) {
+        net_send(a, "a"); /* the inclusion travels on another connection: until it has arrived */
+        net_send(b, "b");
+        sleep_ms(10);
+    }
+    int before_r = recorder_count(&r, LBM_MSG_DATA), before_both = recorder_count(&both, LBM_MSG_DATA);
+    for (int i = 0; i < 50; i++) {
+        MUST(lbm_src_send(a, "a", 1, 0));
+        MUST(lbm_src_send(b, "b", 1, 0));
+    }
+    MUST(lbm_src_flush(a));
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, before_r + 50));
+    CHECK(recorder_wait(&both, LBM_MSG_DATA, before_both + 100));
+    lbm_rcv_transport_stats_t stats;
+    MUST(lbm_rcv_retrieve_transport_stats(rcv, r.source, &stats));
+    CHECK_EQ(stats.transport.lbtru.lbm_msgs_no_topic_rcved, 0);
+    CHECK_EQ(recorder_count(&r, LBM_MSG_UNRECOVERABLE_LOSS), 0);
+    um_src_stats_t counts;
+    CHECK_EQ(um_src_stats(b, &counts), 0);
+    CHECK(counts.session_filtered_bytes > 0);
+    lbm_rcv_delete(rcv_a);
+    lbm_rcv_delete(rcv_b);
+    lbm_rcv_delete(rcv);
+    lbm_src_delete(a);
+    lbm_src_delete(b);
+    lbm_context_delete(third);
+    lbm_context_delete(other);
+    lbm_context_delete(ctx);
+}
+
+/* ---- time stamps ---- */
+
+TEST(lbtrm_time_stamps_come_once_for_each_datagram_with_its_first_message_and_again_for_a_repair)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtrm_packet data;
+    struct source_events events = {0};
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "transport_lbtrm_source_timestamp", "1");
+    lbm_context_t *ctx = net_context_with(attr);
+    int group = group_socket(GROUP, 24450), nakker = udp_socket("127.0.0.1", 0);
+    lbm_src_t *src = udp_source(ctx, "stamps", &events, "transport", "lbtrm", "transport_lbtrm_multicast_address",
+                                GROUP, "transport_lbtrm_destination_port", "24450");
+    CHECK(src != NULL);
+    for (int i = 0; i < 3; i++) {
+        net_send(src, "x");
+        for (int k = 0; k < HANG_SECONDS * 200 && events.stamps <= i; k++) {
+            sleep_ms(5);
+        }
+        CHECK_EQ(events.stamps, i + 1);
+        CHECK_EQ(events.stamp.sequence_number, i);
+        int64_t age = (int64_t)time(NULL) - events.stamp.hr_timestamp.tv_sec;
+        CHECK(age >= -1 && age <= 1);
+    }
+    MUST(lbm_src_send(src, "a", 1, 0));
+    net_send(src, "b"); /* numbers 3 and 4 in one datagram */
+    for (int k = 0; k < HANG_SECONDS * 200 && events.stamps < 4; k++) {
+        sleep_ms(5);
+    }
+    CHECK_EQ(events.stamp.sequence_number, 3);
+    CHECK(next_rm(group, UM_LBTRM_DATA, &p, &data));
+    send_rm_nak(nakker, &data.session, 1);
+    for (int k = 0; k < HANG_SECONDS * 200 && events.stamps < 5; k++) {
+        sleep_ms(5);
+    }
+    CHECK_EQ(events.stamp.sequence_number, 1);
+    sleep_ms(30);
+    CHECK_EQ(events.stamps, 5);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+    close(group);
+    close(nakker);
+}
+
+/* ---- options of a session, and the network ---- */
+
+static char warnings[8192];
+
+static int on_log(int level, const char *message, void *clientd)
+{
+    strncat(warnings, message, sizeof warnings - strlen(warnings) - 1);
+    return 0;
+}
+
+TEST(the_first_source_of_a_session_decides_and_others_are_told)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context_with(udp_attr());
+    warnings[0] = '\0';
+    lbm_log(on_log, NULL);
+#define ON_GROUP "transport", "lbtrm", "transport_lbtrm_multicast_address", GROUP
+    lbm_src_t *a = udp_source(ctx, "a", NULL, ON_GROUP);
+    lbm_src_t *b = udp_source(ctx, "b", NULL, ON_GROUP, "transport_lbtrm_transmission_window_size", "1000000");
+    lbm_src_t *c = udp_source(ctx, "c", NULL, "transport", "lbtru", "transport_lbtru_port", "24460");
+    lbm_src_t *d = udp_source(ctx, "d", NULL, "transport", "lbtru", "transport_lbtru_port", "24460",
+                              "transport_lbtru_sm_minimum_interval", "300");
+    lbm_log(NULL, NULL);
+    CHECK(strstr(warnings, "Core-5688-1288") != NULL);
+    CHECK(strstr(warnings, "transport_lbtrm_transmission_window_size 1000000") != NULL);
+    CHECK(strstr(warnings, "25165824") != NULL);
+    CHECK(strstr(warnings, "transport_lbtru_sm_minimum_interval 300") != NULL);
+    lbm_src_delete(a);
+    lbm_src_delete(b);
+    lbm_src_delete(c);
+    lbm_src_delete(d);
+    lbm_context_delete(ctx);
+}
+
+TEST(multicast_leaves_with_the_ttl_of_topic_resolution)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtrm_packet data;
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "resolver_multicast_ttl", "3");
+    lbm_context_t *ctx = net_context_with(attr);
+    int group = group_socket(GROUP, 24470);
+    lbm_src_t *src = udp_source(ctx, "ttl", NULL, ON_GROUP, "transport_lbtrm_destination_port", "24470");
+    net_send(src, "x");
+    CHECK(next_rm(group, UM_LBTRM_DATA, &p, &data));
+    CHECK_EQ(p.ttl, 3);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+    close(group);
+}
+
+TEST(large_messages_are_the_same_on_the_wire_with_and_without_segmentation)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    static char big[60000];
+    for (int with = 0; with < 2; with++) {
+        struct um_lbtrm_packet data;
+        lbm_context_attr_t *attr = udp_attr();
+        ctx_set(attr, "um_udp_segmentation_offload", with ? "1" : "0");
+        ctx_set(attr, "transport_lbtrm_datagram_max_size", "1472");
+        lbm_context_t *ctx = net_context_with(attr);
+        int group = group_socket(GROUP, (uint16_t)(24480 + with));
+        lbm_src_t *src =
+            udp_source(ctx, "big", NULL, ON_GROUP, "transport_lbtrm_destination_port", with ? "24481" : "24480");
+        MUST(lbm_src_send(src, big, sizeof big, LBM_MSG_FLUSH));
+        size_t total = 0;
+        for (uint32_t sqn = 0; total < sizeof big; sqn++) {
+            struct um_lbmc_msg msg;
+            CHECK(next_rm(group, UM_LBTRM_DATA, &p, &data));
+            CHECK_EQ(data.sqn, sqn);
+            CHECK(p.len <= 1472);
+            CHECK_EQ(um_lbmc_decode(data.payload.ptr, data.payload.len, &msg), UM_LBMC_OK);
+            CHECK_EQ(msg.frag.offset, total);
+            total += msg.payload.len;
+        }
+        CHECK_EQ(total, sizeof big);
+        lbm_src_delete(src);
+        lbm_context_delete(ctx);
+        close(group);
+    }
+}
+
+TEST(sends_over_an_interface_that_is_down_succeed_are_counted_and_repaired_later)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context_with(udp_attr());
+    lbm_src_t *src = udp_source(ctx, "down", NULL, ON_GROUP);
+    warnings[0] = '\0';
+    lbm_log(on_log, NULL);
+    net_send(src, "up");
+    MUST(system("ip link set lo down"));
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(lbm_src_send(src, "x", 1, LBM_MSG_FLUSH), 0);
+    }
+    um_src_stats_t counts = {0};
+    for (int i = 0; i < HANG_SECONDS * 200 && strstr(warnings, "Core-5688-3330") == NULL; i++) {
+        sleep_ms(5); /* session messages fail too; the loop tells */
+    }
+    CHECK_EQ(um_src_stats(src, &counts), 0);
+    MUST(system("ip link set lo up && ip route replace 224.0.0.0/4 dev lo"));
+    lbm_log(NULL, NULL);
+    CHECK(counts.session_refused >= 5);
+    net_send(src, "up again");
+    CHECK_EQ(rm_stats(src).txw_msgs, 7);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+}
