@@ -26,7 +26,10 @@ unsigned um_smx_reap(struct um_smx_session *session)
                    session->segment.session_id, session->segment.transport_id, pid);
         }
     }
-    atomic_fetch_add_explicit(&session->receivers_lost, gone, memory_order_relaxed);
+    if (gone > 0) {
+        atomic_fetch_add_explicit(&session->receivers_lost, gone, memory_order_relaxed);
+        um_shm_reclaim_dead(UM_SHM_SMX); /* the control objects of their contexts */
+    }
     return gone;
 }
 
