@@ -43,7 +43,7 @@ RELIABLE_UDP_SIMS = tuple(
 )
 # tr_sim: minutes of virtual time for each seed. The crowds of lbtrm_crowd_sim run a hundredth of the seeds.
 SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300, "lbtrm_crowd_sim": 100000} | dict.fromkeys(RELIABLE_UDP_SIMS, 100000)
-SANITIZED_PART = "20"  # of the seeds run under the sanitizers
+SANITIZED_PART = "50"  # of the seeds run under the sanitizers
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
 C_FOLDERS = ("csrc", "include", "examples/c", "tests/c", "tests/sim", "tests/fuzz", "benchmarks")

@@ -1,109 +1,220 @@
 /* Fuzz target: LBT-RU packets, decoded and given to both engines. The input is a row of
- * packets, each behind its length (1 byte; 0: time passes instead), from one of four
- * addresses chosen by the upper half of the second byte, which is cleared. */
-#include <stdlib.h>
+ * packets, each behind its length (1 byte); 0: time passes instead, as many half
+ * milliseconds as the square of the next byte says, and the application sends. Packets
+ * come from one of four addresses, chosen by the upper half of their first byte, which is
+ * cleared. */
 #include <string.h>
 
+#include "lbtr_bounds.h"
 #include "transport/lbtr/um_lbtru_receiver.h"
 #include "transport/lbtr/um_lbtru_source.h"
 
 #define SID 0x263170a3u
+#define SOURCE_PORT 14380
+#define RESETS_PER_SECOND 64u
 
 static const uint32_t source_ip = 0x0100000a;
-static uint64_t due_rcv, due_src;
 
-static void touch(const uint8_t *data, size_t len)
-{
-    volatile uint8_t sum = 0;
-    for (size_t i = 0; i < len; i++) {
-        sum = (uint8_t)(sum + data[i]);
-    }
-}
+struct engines {
+    struct um_lbtru_source *source;
+    struct um_lbtru_receiver *receiver;
+    struct um_lbtr_limiter limiter;
+    struct bounds bounds;
+    uint64_t source_due, receiver_due;
+    bool begun;
+    uint64_t clients;
+};
 
 static void on_receiver_send(void *io, const uint8_t *data, size_t len)
 {
-    touch(data, len);
+    struct engines *e = io;
+    bounds_touch(data, len);
+    if ((data[0] & 0x0f) == UM_LBTRU_NAK) {
+        bounds_nak(&e->bounds);
+    }
 }
 
 static void on_deliver(void *io, uint64_t now_ns, const struct um_slice *payload, uint32_t sqn, bool retransmission)
 {
-    touch(payload->ptr, payload->len);
+    bounds_touch(payload->ptr, payload->len);
+    if (!((struct engines *)io)->begun) {
+        bounds_fail("delivered before the beginning");
+    }
 }
 
 static void on_lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why)
 {
-    if (count == 0) {
-        abort();
+    if (count == 0 || count > 1u << 22) {
+        bounds_fail("an impossible loss");
     }
 }
 
 static void on_begin(void *io, uint64_t now_ns)
 {
+    ((struct engines *)io)->begun = true;
 }
 
 static void on_end(void *io, uint64_t now_ns, enum um_lbtr_end why)
 {
 }
 
-static void set_timer(void *io, uint64_t due_ns)
+static void set_receiver_timer(void *io, uint64_t due_ns)
 {
-    *(uint64_t *)io = due_ns;
+    ((struct engines *)io)->receiver_due = due_ns;
+}
+
+static void set_source_timer(void *io, uint64_t due_ns)
+{
+    ((struct engines *)io)->source_due = due_ns;
 }
 
 static void on_send(void *io, const struct um_lbtru_address *to, const uint8_t *head, size_t head_len,
                     const uint8_t *body, size_t body_len)
 {
-    touch(head, head_len);
-    touch(body, body_len);
+    struct engines *e = io;
+    bounds_touch(head, head_len);
+    bounds_touch(body, body_len);
+    switch (head[0] & 0x0f) {
+    case UM_LBTRU_DATA:
+        bounds_data(&e->bounds, &e->limiter, head_len + body_len,
+                    (um_get16(head + 2) & UM_LBTRU_FLAG_RETRANSMISSION) != 0);
+        break;
+    case UM_LBTRU_NCF:
+        bounds_ncf(&e->bounds, &e->limiter, head_len);
+        break;
+    case UM_LBTRU_RST:
+        if (++e->bounds.resets > RESETS_PER_SECOND * ((e->bounds.now_ns - e->bounds.begin_ns) / UM_NS_PER_SEC + 2)) {
+            bounds_fail("too many resets");
+        }
+        break;
+    default:
+        break;
+    }
 }
 
 static void on_kick(void *io)
 {
-    *(uint64_t *)io = 0;
+    ((struct engines *)io)->source_due = 0;
 }
 
-static void on_client(void *io, const struct um_lbtru_address *client)
+static void on_relieved(void *io)
 {
 }
 
-static const struct um_lbtru_receiver_ops receiver_ops = {on_receiver_send, on_deliver, on_lost,
-                                                          on_begin,         on_end,     set_timer};
-static const struct um_lbtru_source_ops source_ops = {on_send, set_timer, on_kick, on_kick, on_client, on_client, NULL};
-
-static void send_some(struct um_lbtru_source *source, uint64_t now)
+static void on_connected(void *io, const struct um_lbtru_address *client)
 {
-    size_t room;
-    uint8_t *payload = um_lbtru_source_acquire(source, &room);
-    if (payload != NULL) {
-        memset(payload, 1, 100);
-        um_lbtru_source_commit(source, now, 100, 88);
+    if (++((struct engines *)io)->clients > 3) {
+        bounds_fail("more clients than there may be");
     }
 }
 
-static void run_packets(struct um_lbtru_source *source, struct um_lbtru_receiver *receiver, const uint8_t *data,
-                        size_t len)
+static void on_disconnected(void *io, const struct um_lbtru_address *client)
 {
-    uint64_t now = UM_NS_PER_SEC;
+    if (((struct engines *)io)->clients-- == 0) {
+        bounds_fail("a client that was not there went");
+    }
+}
+
+static const struct um_lbtru_receiver_ops receiver_ops = {.send = on_receiver_send,
+                                                          .deliver = on_deliver,
+                                                          .lost = on_lost,
+                                                          .begin = on_begin,
+                                                          .end = on_end,
+                                                          .set_timer = set_receiver_timer};
+static const struct um_lbtru_source_ops source_ops = {.send = on_send,
+                                                      .set_timer = set_source_timer,
+                                                      .kick = on_kick,
+                                                      .relieved = on_relieved,
+                                                      .connected = on_connected,
+                                                      .disconnected = on_disconnected};
+
+static void send_one(struct engines *e)
+{
+    size_t room;
+    uint8_t *payload = um_lbtru_source_may_send(e->source, true) ? um_lbtru_source_acquire(e->source, &room) : NULL;
+    if (payload != NULL) {
+        memset(payload, 7, 900);
+        um_lbtru_source_commit(e->source, e->bounds.now_ns, 900, 888);
+    }
+}
+
+/* Timers fire when they are due, as a context would have them. */
+static void pass_time(struct engines *e, uint64_t ns)
+{
+    uint64_t until = e->bounds.now_ns + ns;
+    for (int i = 0; i < TIMERS_MAX; i++) {
+        uint64_t due = e->source_due < e->receiver_due ? e->source_due : e->receiver_due;
+        if (due > until) {
+            break;
+        }
+        e->bounds.now_ns = due > e->bounds.now_ns ? due : e->bounds.now_ns;
+        if (e->source_due <= e->bounds.now_ns) {
+            e->source_due = UM_NEVER;
+            um_lbtru_source_on_timer(e->source, e->bounds.now_ns);
+        }
+        if (e->receiver_due <= e->bounds.now_ns) {
+            e->receiver_due = UM_NEVER;
+            um_lbtru_receiver_on_timer(e->receiver, e->bounds.now_ns);
+        }
+    }
+    e->bounds.now_ns = until;
+}
+
+static void run_packet(struct engines *e, const uint8_t *data, size_t len)
+{
+    struct um_lbtru_address from = {0x0200000a, (uint16_t)(14360 + (data[0] >> 6))};
+    uint8_t *packet = malloc(len + 1);
+    memcpy(packet, data, len);
+    packet[0] &= 0x0f;
+    um_lbtru_receiver_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip, SOURCE_PORT);
+    um_lbtru_source_on_packet(e->source, e->bounds.now_ns, packet, len, &from);
+    free(packet);
+}
+
+static void run_input(struct engines *e, const uint8_t *data, size_t len)
+{
     while (len > 0) {
         size_t size = data[0] < len ? data[0] : len - 1;
-        struct um_lbtru_address from = {0x0200000a, 14360};
-        now += size == 0 ? 60 * UM_NS_PER_MS : UM_NS_PER_MS / 10;
         if (size == 0) {
-            um_lbtru_receiver_on_timer(receiver, now);
-            um_lbtru_source_on_timer(source, now);
-            send_some(source, now);
+            uint64_t step = len > 1 ? data[1] : 0;
+            size = len > 1;
+            pass_time(e, step * step * (UM_NS_PER_MS / 2));
+            send_one(e);
+        } else {
+            e->bounds.now_ns += 10000;
+            run_packet(e, data + 1, size);
         }
-        uint8_t *packet = malloc(size + 1);
-        memcpy(packet, data + 1, size);
-        if (size > 1) {
-            from.port = (uint16_t)(from.port + (packet[1] >> 6));
-            packet[1] &= 0x0f;
-        }
-        um_lbtru_receiver_on_packet(receiver, now, packet, size, source_ip, 14380);
-        um_lbtru_source_on_packet(source, now, packet, size, &from);
-        free(packet);
+        bounds_memory(&e->bounds);
         data += size + 1;
         len -= size + 1;
+    }
+}
+
+static void create(struct engines *e, struct um_rng *rng)
+{
+    struct um_lbtru_source_config source = {.session_id = SID,
+                                            .datagram_max = 8192,
+                                            .window_size = 65536,
+                                            .ignore_ns = 500 * UM_NS_PER_MS,
+                                            .sm_min_ns = 200 * UM_NS_PER_MS,
+                                            .sm_max_ns = 10 * UM_NS_PER_SEC,
+                                            .client_activity_ns = 10 * UM_NS_PER_SEC,
+                                            .client_map_size = 7,
+                                            .clients_max = 3,
+                                            .first_sqn = 0xfffffff8u}; /* wraps soon */
+    struct um_lbtru_receiver_config receiver = {
+        .source_ip = source_ip,
+        .source_port = SOURCE_PORT,
+        .session_id = SID,
+        .naks = {0, 200 * UM_NS_PER_MS, UM_NS_PER_SEC, 10 * UM_NS_PER_SEC, true, 0},
+        .connect_ns = 100 * UM_NS_PER_MS,
+        .connect_attempts = 600,
+        .ack_ns = 500 * UM_NS_PER_MS,
+        .activity_ns = 60 * UM_NS_PER_SEC};
+    e->source = um_lbtru_source_create(&source, &e->limiter, &source_ops, e);
+    e->receiver = um_lbtru_receiver_create(&receiver, rng, &receiver_ops, e, e->bounds.now_ns);
+    if (e->source == NULL || e->receiver == NULL) {
+        bounds_fail("no memory");
     }
 }
 
@@ -112,28 +223,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     struct um_rng rng;
-    struct um_lbtr_limiter limiter;
+    struct engines e = {.source_due = UM_NEVER, .receiver_due = UM_NEVER};
     um_rng_seed(&rng, len);
-    um_lbtr_limiter_init(&limiter, &(struct um_lbtr_limiter_config){1000000, 500000, 100 * UM_NS_PER_MS, false});
-    struct um_lbtru_source *source = um_lbtru_source_create(
-        &(struct um_lbtru_source_config){SID, 8192, 65536, 0, 500 * UM_NS_PER_MS, 200 * UM_NS_PER_MS,
-                                         10 * UM_NS_PER_SEC, 10 * UM_NS_PER_SEC, 7, 3, 0},
-        &limiter, &source_ops, &due_src);
-    struct um_lbtru_receiver *receiver = um_lbtru_receiver_create(
-        &(struct um_lbtru_receiver_config){source_ip,
-                                           14380,
-                                           SID,
-                                           {0, 200 * UM_NS_PER_MS, UM_NS_PER_SEC, 10 * UM_NS_PER_SEC, true, 0},
-                                           100 * UM_NS_PER_MS,
-                                           600,
-                                           500 * UM_NS_PER_MS,
-                                           60 * UM_NS_PER_SEC},
-        &rng, &receiver_ops, &due_rcv, UM_NS_PER_SEC);
-    if (source == NULL || receiver == NULL) {
-        abort();
-    }
-    run_packets(source, receiver, data, len);
-    um_lbtru_source_destroy(source);
-    um_lbtru_receiver_destroy(receiver);
+    um_lbtr_limiter_init(&e.limiter, &(struct um_lbtr_limiter_config){10000000, 5000000, 100 * UM_NS_PER_MS, false});
+    bounds_begin(&e.bounds, UM_NS_PER_SEC);
+    create(&e, &rng);
+    run_input(&e, data, len < INPUT_MAX ? len : INPUT_MAX);
+    um_lbtru_source_destroy(e.source);
+    um_lbtru_receiver_destroy(e.receiver);
     return 0;
 }
