@@ -44,6 +44,7 @@ def test_o1_a_good_host_has_no_failure(host: Host) -> None:
         "interface",
         "multicast",
         "receive buffers",
+        "profile",
         "open files",
         "clock",
         "shared memory",

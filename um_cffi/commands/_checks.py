@@ -210,6 +210,21 @@ def _buffer_row(settings: Settings, name: str, number: int, limit: str, asked_by
     return (name, state, f"{asked_by} asks for {wanted} bytes, the kernel grants {granted}", remedy)
 
 
+def reliable_udp(settings: Settings) -> list[Row]:
+    """How fast LBT-RM and LBT-RU may send, how soon they repair, and the profile that sets both."""
+    if option(settings, "um_profile") == "low_latency":
+        text = "low_latency: rates up to 10 Gb/s, a lost datagram is asked for after 0.1 ms"
+        return [("profile", "ok", text, "")]
+    rate, repairs = (int(option(settings, f"transport_lbtrm_{kind}_rate_limit")) for kind in ("data", "retransmit"))
+    wait = int(option(settings, "transport_lbtrm_nak_initial_backoff_interval", "receiver"))
+    again = int(option(settings, "transport_lbtrm_nak_backoff_interval", "receiver"))
+    text = (
+        f"none: LBT-RM sends {rate / 1e6:g} Mb/s and repairs {repairs / 1e6:g} Mb/s at most,"
+        f" NAKs wait {wait} ms and {again} ms; `context um_profile low_latency` lifts that"
+    )
+    return [("profile", "ok", text, "")]
+
+
 def limits(_: Settings) -> list[Row]:
     """Descriptors and locked memory."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -350,6 +365,7 @@ CHECKS: tuple[Callable[[Settings], list[Row]], ...] = (
     network_interfaces,
     multicast,
     socket_buffers,
+    reliable_udp,
     limits,
     clocks,
     permissions,
