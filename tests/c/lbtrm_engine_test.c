@@ -22,6 +22,7 @@ static struct {
     uint32_t repaired[4096];
     uint64_t due;
     enum um_lbtr_loss why;
+    bool full; /* what the socket would say */
 } out;
 
 static void keep(const uint8_t *head, size_t head_len, const uint8_t *body, size_t body_len)
@@ -97,8 +98,13 @@ static void on_relieved(void *io)
     out.relieved++;
 }
 
+static bool is_full(void *io)
+{
+    return out.full;
+}
+
 static const struct um_lbtrm_receiver_ops receiver_ops = {on_nak, on_deliver, on_lost, on_begin, on_end, set_timer};
-static const struct um_lbtrm_source_ops source_ops = {on_send, set_timer, on_kick, on_relieved};
+static const struct um_lbtrm_source_ops source_ops = {on_send, set_timer, on_kick, on_relieved, is_full};
 
 /* ---- receivers ---- */
 
@@ -699,4 +705,52 @@ TEST(every_failed_allocation_is_survived)
         um_mem_set_fail_hook(NULL);
         um_lbtrm_receiver_destroy(r);
     }
+}
+
+/* ---- a socket that takes no more ---- */
+
+TEST(while_the_socket_is_full_data_and_repairs_wait_and_nothing_unsent_is_evicted)
+{
+    static struct um_lbtr_limiter limiter;
+    struct um_lbtr_limiter_config limits = {.interval_ns = 10 * MS, .retransmissions_count = true};
+    struct um_lbtrm_source_config config = {.session = session,
+                                            .tgsz = 8,
+                                            .datagram_max = 1472,
+                                            .window_size = 5000,
+                                            .ignore_ns = 500 * MS,
+                                            .sm_min_ns = 200 * MS,
+                                            .sm_max_ns = 10 * SEC};
+    memset(&out, 0, sizeof out);
+    um_lbtr_limiter_init(&limiter, &limits);
+    struct um_lbtrm_source *source = um_lbtrm_source_create(&config, &limiter, &source_ops, NULL);
+    size_t capacity;
+    for (int i = 0; i < 3; i++) {
+        memset(um_lbtrm_source_acquire(source, &capacity), i, 1000);
+        CHECK_EQ(um_lbtrm_source_commit(source, T0, 1000, 1000), UM_LBTR_SENT);
+    }
+    CHECK_EQ(out.data, 3);
+    out.full = true;
+    uint8_t nak[64];
+    um_lbtrm_source_on_packet(source, T0, nak, um_lbtrm_put_nak(nak, &session, (uint32_t[]){1}, 1));
+    CHECK_EQ(out.repairs, 0);
+    um_lbtrm_source_pin(source, 2); /* the third is still on its way out of the socket */
+    for (int i = 3; i < 20; i++) {
+        memset(um_lbtrm_source_acquire(source, &capacity), i, 1000);
+        CHECK_EQ(um_lbtrm_source_commit(source, T0, 1000, 1000), UM_LBTR_HELD);
+        CHECK(um_lbtr_limiter_blocked(&limiter));
+    }
+    CHECK_EQ(out.data, 3);
+    lbm_src_transport_stats_lbtrm_t stats;
+    um_lbtrm_source_stats(source, &stats);
+    CHECK_EQ(stats.rctlr_data_msgs, 17);
+    CHECK_EQ(stats.txw_msgs, 18); /* from the pinned one on */
+    um_lbtrm_source_on_timer(source, T0 + 10 * MS);
+    CHECK_EQ(out.data, 3);
+    out.full = false;
+    um_lbtrm_source_pin(source, UINT64_MAX);
+    um_lbtrm_source_on_timer(source, T0 + 20 * MS);
+    CHECK_EQ(out.data, 20);
+    CHECK_EQ(out.last[20], 19); /* the newest, with its contents */
+    CHECK(!um_lbtr_limiter_blocked(&limiter));
+    um_lbtrm_source_destroy(source);
 }

@@ -100,7 +100,7 @@ static bool wanted(void *io, const struct um_lbtru_address *client, const uint8_
 static const struct um_lbtru_receiver_ops receiver_ops = {on_receiver_send, on_deliver, on_lost,
                                                           on_begin,         on_end,     set_timer};
 static const struct um_lbtru_source_ops source_ops = {on_send,      set_timer,       on_kick, on_kick,
-                                                      on_connected, on_disconnected, wanted};
+                                                      on_connected, on_disconnected, wanted,  NULL};
 
 /* ---- receiver ---- */
 

@@ -19,8 +19,14 @@
 
 /* ---- sending: lock ---- */
 
-static void ask_for_room(struct um_udp_source *source)
+/* The loop is to wait for room, or to log a failure. */
+static void ask_loop(struct um_udp_source *source)
 {
+    source->base.drops.refused = source->out.counters.failed + source->out.counters.dropped;
+    if (!source->report_wanted && source->base.drops.refused != source->failed_told) {
+        source->report_wanted = true;
+        um_loop_post(source->base.env->loop, &source->base.command);
+    }
     if (source->out.blocked && !source->write_wanted) {
         source->write_wanted = true;
         um_loop_post(source->base.env->loop, &source->base.command);
@@ -46,7 +52,7 @@ void um_udp_source_put(struct um_udp_source *source, const struct sockaddr_in *t
             um_udp_stamps_astray(source->stamps);
         }
     }
-    ask_for_room(source);
+    ask_loop(source);
 }
 
 bool um_udp_source_full(void *io)
@@ -83,7 +89,7 @@ void um_udp_source_push(struct um_src_session *base)
     struct um_udp_source *source = um_udp_source_of(base);
     if (!um_udp_out_empty(&source->out) && !source->out.blocked) {
         um_udp_out_push(&source->out);
-        ask_for_room(source);
+        ask_loop(source);
     }
 }
 
@@ -140,6 +146,7 @@ static void report_failures(struct um_udp_source *source)
     int err = source->out.last_error;
     source->base.drops.refused = counters.failed + counters.dropped;
     bool news = counters.failed + counters.dropped != source->failed_told;
+    source->report_wanted = false;
     source->failed_told = counters.failed + counters.dropped;
     um_src_session_unlock(&source->base);
     if (!news) {

@@ -63,6 +63,7 @@ struct um_udp_source {
     bool timer_wanted;     /* the command arms it */
     bool write_wanted;     /* EPOLLOUT is being waited for, or has been asked for */
     uint64_t failed_told;  /* datagrams the system refused, as last logged */
+    bool report_wanted;    /* the command logs that datagrams could not be sent */
     /* any thread */
     atomic_bool kicked; /* the engine's timer function is to run soon */
     /* [loop] */
