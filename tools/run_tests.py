@@ -37,9 +37,7 @@ C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
 THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create|net_context)\b|um_test_udp\.h")
 FIGURES = ROOT / "build" / "soak-figures.tsv"
 RELIABLE_UDP_SIMS = tuple(
-    f"{transport}{part}"
-    for transport in ("lbtrm", "lbtru")
-    for part in ("_sim", "_requirements_sim", "_hostile_sim")
+    f"{transport}{part}" for transport in ("lbtrm", "lbtru") for part in ("_sim", "_requirements_sim", "_hostile_sim")
 )
 # tr_sim: minutes of virtual time for each seed. The crowds of lbtrm_crowd_sim run a hundredth of the seeds.
 SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300, "lbtrm_crowd_sim": 100000} | dict.fromkeys(RELIABLE_UDP_SIMS, 100000)
