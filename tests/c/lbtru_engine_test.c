@@ -99,8 +99,8 @@ static bool wanted(void *io, const struct um_lbtru_address *client, const uint8_
 
 static const struct um_lbtru_receiver_ops receiver_ops = {on_receiver_send, on_deliver, on_lost,
                                                           on_begin,         on_end,     set_timer};
-static const struct um_lbtru_source_ops source_ops = {on_send,      set_timer,       on_kick, on_kick,
-                                                      on_connected, on_disconnected, wanted,  NULL};
+static const struct um_lbtru_source_ops source_ops = {on_send,         set_timer, on_kick, on_kick, on_connected,
+                                                      on_disconnected, wanted,    NULL,    NULL};
 
 /* ---- receiver ---- */
 
@@ -254,6 +254,53 @@ TEST(client_is_answered_and_counted_once)
     CHECK(out.syns == 1 && out.last.lead == 0xffffffff && out.last.trail == 0 && out.last.sqn == 0);
     creq(s, T0, SID, &a);
     CHECK(out.syns == 2 && out.last.sqn == 1 && out.connects == 1 && um_lbtru_source_clients(s) == 1);
+    um_lbtru_source_destroy(s);
+}
+
+static unsigned strange_code;
+
+static void on_unknown_request(void *io, const struct um_lbtru_address *from, uint16_t code)
+{
+    strange_code = code;
+}
+
+TEST(unknown_request_is_told_and_counted)
+{
+    struct um_lbtru_source_ops ops = source_ops;
+    ops.unknown_request = on_unknown_request;
+    um_lbtr_limiter_init(&limiter, &(struct um_lbtr_limiter_config){10000000, 5000000, 100 * MS, false});
+    struct um_lbtru_source *s = um_lbtru_source_create(
+        &(struct um_lbtru_source_config){SID, 8192, 65536, 0, 500 * MS, 200 * MS, 10 * SEC, 10 * SEC, 7, 0, 0},
+        &limiter, &ops, NULL);
+    uint8_t packet[UM_LBTRU_CREQ_MAX];
+    size_t len = um_lbtru_put_creq(packet, SID);
+    um_put16(packet + 2, 9);
+    um_lbtru_source_on_packet(s, T0, packet, len, &a);
+    CHECK(strange_code == 9 && um_lbtru_source_clients(s) == 0 && um_lbtru_source_counters(s)->packets_ignored == 1);
+    um_lbtru_source_destroy(s);
+}
+
+TEST(data_that_nobody_hears_is_counted)
+{
+    struct um_lbtru_source *s = source_with(SID, 10000000);
+    put(s, T0, 100);
+    put(s, T0, 50);
+    CHECK_EQ(um_lbtru_source_counters(s)->unheard_bytes, 150);
+    creq(s, T0, SID, &a);
+    put(s, T0, 100);
+    CHECK_EQ(um_lbtru_source_counters(s)->unheard_bytes, 150);
+    um_lbtru_source_destroy(s);
+}
+
+TEST(resets_are_bounded_whatever_addresses_ask_for_them)
+{
+    struct um_lbtru_source *s = source_with(SID, 10000000);
+    uint8_t packet[UM_LBTRU_ACK_MAX];
+    size_t len = um_lbtru_put_ack(packet, SID, 0);
+    for (uint32_t i = 0; i < 100000; i++) {
+        um_lbtru_source_on_packet(s, T0 + i, packet, len, &(struct um_lbtru_address){IP + i * 7919, (uint16_t)i});
+    }
+    CHECK(out.types[UM_LBTRU_RST] > 0 && out.types[UM_LBTRU_RST] <= 64);
     um_lbtru_source_destroy(s);
 }
 

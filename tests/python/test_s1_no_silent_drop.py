@@ -72,6 +72,10 @@ EXEMPT = {
     "transport/tcp/um_tcp_sources.c:take_options": CONFLICT,
     "transport/tcp/um_tcp_sources.c:warn_if_other": CONFLICT,
     "transport/um_src_session.c:um_src_stream_drops": REPORT,
+    "transport/um_src_send.c:send_fragments": "speaks of a send that was refused with an error, and of its WAKEUP",
+    "transport/udp/um_lbtru_sources.c:report_odd_requests": REPORT,
+    "transport/udp/um_udp_sources.c:warn": CONFLICT,
+    "transport/udp/um_udp_stamps.c:um_udp_stamps_before": "times of datagrams, not the datagrams",
 }
 
 

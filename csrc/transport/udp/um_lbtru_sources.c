@@ -19,6 +19,11 @@ struct um_lbtru_session_source {
     struct um_lbtru_peers peers;
     const struct um_lbtru_peer *only; /* lock: what is sent now is for this client alone */
     uint64_t no_memory_told;          /* [loop] */
+    /* Connection requests that mean nothing: how many since the last log line, and the last of them. */
+    uint32_t odd_requests;            /* lock */
+    uint16_t odd_code;                /* lock */
+    struct um_lbtru_address odd_from; /* lock */
+    struct um_log_limit odd_log;      /* [loop] */
 };
 
 static struct um_lbtru_session_source *ru_of(const struct um_udp_source *udp)
@@ -84,6 +89,14 @@ static bool wanted(void *io, const struct um_lbtru_address *client, const uint8_
     return wants;
 }
 
+static void on_odd_request(void *io, const struct um_lbtru_address *from, uint16_t code)
+{
+    struct um_lbtru_session_source *source = io;
+    source->odd_requests++;
+    source->odd_code = code;
+    source->odd_from = *from;
+}
+
 static const struct um_lbtru_source_ops engine_ops = {
     .send = send_packet,
     .set_timer = um_udp_source_set_timer,
@@ -93,6 +106,7 @@ static const struct um_lbtru_source_ops engine_ops = {
     .disconnected = on_disconnected,
     .wanted = wanted,
     .full = um_udp_source_full,
+    .unknown_request = on_odd_request,
 };
 
 /* ---- the engine ---- */
@@ -186,10 +200,29 @@ static void stats_reset(struct um_udp_source *udp)
     um_lbtru_source_stats_reset(ru_of(udp)->engine);
 }
 
+static void report_odd_requests(struct um_lbtru_session_source *source)
+{
+    char ip[INET_ADDRSTRLEN];
+    um_src_session_lock(&source->udp.base);
+    bool any = source->odd_requests > 0;
+    uint16_t code = source->odd_code;
+    struct um_lbtru_address from = source->odd_from;
+    source->odd_requests = 0;
+    um_src_session_unlock(&source->udp.base);
+    if (any) {
+        inet_ntop(AF_INET, &from.ip, ip, sizeof ip);
+        um_log_limited(&source->odd_log, um_loop_now(source->udp.base.env->loop), UM_NS_PER_SEC, UM_LOG_WARNING,
+                       "Core-5688-1797",
+                       "LBT-RU source on port %u: connection request with unknown code %u from %s:%u ignored",
+                       source->udp.port, code, ip, from.port);
+    }
+}
+
 static void after(struct um_udp_source *udp)
 {
     struct um_lbtru_session_source *source = ru_of(udp);
     um_lbtru_peers_report(&source->peers, &udp->base);
+    report_odd_requests(source);
     um_src_session_lock(&udp->base);
     uint64_t no_memory = source->peers.no_memory;
     um_src_session_unlock(&udp->base);
