@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 struct um_shm_spin {
-    uint32_t rounds;
-    uint32_t calm; /* offers in a row that nobody took */
+    uint32_t rounds; /* since there was work, or the last offer */
+    uint32_t calm;   /* offers in a row that nobody took */
     bool crowded;
 };
 
-#define UM_SHM_SPIN_OFFER_ALONE 16384u /* rounds between two offers; powers of two */
-#define UM_SHM_SPIN_OFFER_CROWDED 32u
+#define UM_SHM_SPIN_OFFER_ALONE 16384u /* rounds between two offers */
+#define UM_SHM_SPIN_OFFER_CROWDED 256u /* some microseconds: an answer that is on its way comes first */
 
 void um_shm_spin_offer(struct um_shm_spin *spin); /* sched_yield(), timed */
 
@@ -27,12 +27,18 @@ static inline void um_shm_relax(void)
 #endif
 }
 
+static inline void um_shm_spin_worked(struct um_shm_spin *spin)
+{
+    spin->rounds = 0;
+}
+
 /* One round without work. */
 static inline void um_shm_spin_once(struct um_shm_spin *spin)
 {
     um_shm_relax();
     uint32_t every = spin->crowded ? UM_SHM_SPIN_OFFER_CROWDED : UM_SHM_SPIN_OFFER_ALONE;
-    if (__builtin_expect((++spin->rounds & (every - 1)) == 0, 0)) {
+    if (__builtin_expect(++spin->rounds >= every, 0)) {
+        spin->rounds = 0;
         um_shm_spin_offer(spin);
     }
 }

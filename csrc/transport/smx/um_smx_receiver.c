@@ -211,6 +211,7 @@ static void poll_for_a_while(struct um_smx_receivers *receivers, struct um_shm_s
     for (uint32_t polls = 1; polls <= STAY_POLLS && !um_loop_guest_wanted(loop); polls++) {
         if (poll_sessions(receivers, now_ns)) {
             idle = 0;
+            um_shm_spin_worked(spin);
         } else {
             um_shm_spin_once(spin);
             if ((++idle & (STATE_EVERY - 1)) == 0) {
