@@ -204,10 +204,36 @@ def plot(rows: list[Result], path: Path) -> None:
     plt.close(fig)
 
 
+def ipc(build: Path, runs: int, seconds: float, rows: list[Result], report: list[str]) -> None:
+    """LBT-IPC against a bare futex ping-pong and a bare ring of batches, cells in turn, medians."""
+    program = str(build / "benchmarks" / "bench_ipc")
+
+    def cells(figure: str, *args: str) -> tuple[float, float]:
+        found: dict[str, list[Result]] = {"raw": [], "um": []}
+        for _ in range(runs):
+            for impl, results in found.items():
+                results.append(run_json([program, "--impl", impl, *args, "--seconds", str(seconds)]))
+        for results in found.values():
+            results.sort(key=lambda r: float(r[figure]))
+            rows.append({"transport": "lbt-ipc", **results[len(results) // 2]})
+        raw, um = (float(results[len(results) // 2][figure]) for results in found.values())
+        return raw, um
+
+    for spin in (False, True):
+        raw, um = cells("p50_us", "--mode", "pingpong", "--size", "64", *(["--spin"] if spin else []))
+        print(f"  LBT-IPC ping-pong 64 B {'busy_wait' if spin else 'pend'}: bare {raw:.2f} us, libum {um:.2f} us")
+        if not spin:
+            target("LBT-IPC 64 B ping-pong, pend, p50 over a bare futex ping-pong", um / raw, 1.25, False, report)
+    for batch in (8192, 65536):
+        raw, um = cells("msgs_per_s", "--mode", "oneway", "--size", "64", "--batch", str(batch))
+        print(f"  LBT-IPC one way 64 B, {batch} B batches: bare ring {raw / 1e6:.1f} M/s, libum {um / 1e6:.1f} M/s")
+
+
 Part = Callable[[Bench, argparse.Namespace, list[Result], list[str]], None]
 PARTS: dict[str, Part] = {
     "throughput": lambda bench, options, rows, report: throughput(bench, report),
     "latency": lambda bench, options, rows, report: latency(bench, report),
+    "ipc": lambda bench, options, rows, report: ipc(options.build, options.runs, options.seconds, rows, report),
     "collecting": lambda bench, options, rows, report: collecting(options.build, options.runs, rows, report),
     "python": lambda bench, options, rows, report: python_binding(options.build, options.runs, rows, report),
     "resolution": lambda bench, options, rows, report: resolution(options.build, rows),
