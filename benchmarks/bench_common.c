@@ -176,7 +176,7 @@ static void print_result(double core_to_core)
            "\"cpu_a\": %.2f, \"cpu_b\": %.2f",
            o->impl, o->mode, o->size, o->batch, o->spin ? "spin" : "block", core_to_core, bench_shared->cpu[0],
            bench_shared->cpu[1]);
-    if (strcmp(o->mode, "pingpong") == 0) {
+    if (strcmp(o->mode, "oneway") != 0) {
         qsort(bench_shared->samples, bench_shared->sample_count, sizeof(uint32_t), compare_u32);
         printf(", \"samples\": %llu, \"p50_us\": %.2f, \"p99_us\": %.2f, \"p999_us\": %.2f, \"max_us\": %.2f}\n",
                (unsigned long long)bench_shared->sample_count, percentile_us(0.5), percentile_us(0.99),
