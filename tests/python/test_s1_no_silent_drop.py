@@ -64,6 +64,8 @@ EXEMPT = {
     "transport/udp/um_udp_receivers.c:um_udp_tell_unknown": HELPER,
     "transport/udp/um_udp_receivers.c:um_udp_session_kernel_drops": REPORT,
     "transport/udp/um_udp_receivers.c:um_udp_watch_drops": REPORT,
+    "transport/ipc/um_ipc_rcv.c:tell_refusal": "a session that is not joined; tried again with every advertisement",
+    "transport/ipc/um_ipc_sources.c:warn_if_other": CONFLICT,
     "transport/um_loss_rate.c:read_environment": "a setting that cannot be read; warned of, and no data is concerned",
     "transport/um_rcv_session.c:um_rcv_stream_kernel_drops": REPORT,
     "transport/tcp/um_tcp_client.c:um_tcp_client_discard": "what is still queued is counted when the queue is freed",
