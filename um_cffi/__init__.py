@@ -18,7 +18,7 @@ _root = _Path(__file__).resolve().parent.parent
 if (_root / "CMakeLists.txt").exists():  # a source tree: the compiled module lies in the build directory, see _build.py
     __path__.append(str(_Path(_os.environ.get("UM_BUILD_DIR", _root / "build")).resolve() / "python" / "um_cffi"))
 
-from um_cffi import config, logs  # noqa: E402
+from um_cffi import config, logs, testing  # noqa: E402
 from um_cffi._base import after_fork as _after_fork  # noqa: E402
 from um_cffi._native import lib as _lib  # noqa: E402
 from um_cffi._paths import get_include, get_library, get_pkgconfig_dir, get_program  # noqa: E402
@@ -99,5 +99,6 @@ __all__ = [
     "get_program",
     "logs",
     "object_counts",
+    "testing",
     "version",
 ]

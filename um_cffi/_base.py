@@ -149,9 +149,11 @@ class Closing:
     def __del__(self) -> None:
         if getattr(self, "_closed", True) or self._inherited or sys.is_finalizing():
             return
-        warnings.warn(f"{self._name} was not closed", ResourceWarning, stacklevel=2, source=self)
-        with contextlib.suppress(Exception):
-            self._shut(EXIT_PATIENCE)
+        try:
+            warnings.warn(f"{self._name} was not closed", ResourceWarning, stacklevel=2, source=self)
+        finally:  # where warnings are errors, too
+            with contextlib.suppress(Exception):
+                self._shut(EXIT_PATIENCE)
 
     def __repr__(self) -> str:
         state = " (closed)" if self._closed else ""

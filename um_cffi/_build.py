@@ -40,6 +40,7 @@ EXTENSION_STRUCTURES = [
     "um_collector_stats",
     "um_object_counts",
     "um_src_stats",
+    "um_src_naks",
     "um_rcv_stats",
     "um_context_stats",
 ]
@@ -116,6 +117,11 @@ int lbm_wildcard_rcv_delete(lbm_wildcard_rcv_t *wrcv);
 int lbm_wildcard_rcv_str_getopt(lbm_wildcard_rcv_t *wrcv, const char *optname, char *optval, size_t *optlen);
 int lbm_wildcard_rcv_str_setopt(lbm_wildcard_rcv_t *wrcv, const char *optname, const char *optval);
 
+void lbm_set_lbtrm_loss_rate(int rate);
+void lbm_set_lbtru_loss_rate(int rate);
+void lbm_set_lbtrm_src_loss_rate(int rate);
+void lbm_set_lbtru_src_loss_rate(int rate);
+
 const char *um_version(void);
 int um_rcv_ready(lbm_rcv_t *rcv);
 int um_rcv_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
@@ -123,6 +129,7 @@ int um_src_receivers(lbm_src_t *src);
 int um_src_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms);
 int um_object_counts(um_object_counts_t *counts);
 int um_src_stats(lbm_src_t *src, um_src_stats_t *stats);
+int um_src_naks(lbm_src_t *src, um_src_naks_t *naks, int *count);
 int um_rcv_stats(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats);
 int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats);
 int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);

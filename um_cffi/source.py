@@ -18,7 +18,7 @@ from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, OutOfMemory, TimedOut, check, raise_last
 from um_cffi.events import SourceEvent
-from um_cffi.stats import SourceCounts, SourceStats, read_counts, source_stats
+from um_cffi.stats import NakCounts, SourceCounts, SourceStats, read_counts, read_naks, source_stats
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Unpack
@@ -372,6 +372,14 @@ class Source(Closing):
         with self._using():
             check(lib.lbm_src_retrieve_transport_stats(self._src, stats))
         return source_stats(stats)
+
+    def naks(self) -> list[NakCounts]:
+        """Which receiving contexts ask the session for repairs, and how much: the one that asks most first.
+
+        Empty on transports without NAKs. InvalidArgument when the source is closed.
+        """
+        with self._using():
+            return read_naks(lambda array, count: lib.um_src_naks(self._src, array, count))
 
     def counts(self) -> SourceCounts:
         """What became of the messages of this source: sent, and what its session discarded."""

@@ -28,6 +28,7 @@ __all__ = [
     "LbtruSourceStats",
     "LbtsmxReceiverStats",
     "LbtsmxSourceStats",
+    "NakCounts",
     "ObjectCounts",
     "QueueStats",
     "ReceiverCounts",
@@ -281,6 +282,20 @@ class SourceCounts:
     session_ignored_messages: int  #: sent by receivers, of no use to a source
     session_filtered_bytes: int  #: bytes not wanted by a receiver (source-side filtering); no loss
     session_unheard_bytes: int  #: bytes sent while no receiver was connected; no loss
+    blocked_by_pid: int  #: shared memory: process whose receiver holds the session up now; 0 is nobody
+    blocked_ns: int  #: shared memory: nanoseconds that senders of the session have waited for receivers
+    receivers_lost: int  #: shared memory: receivers that died, or wrote positions that no receiver writes
+    session_refused: int  #: datagrams the system did not send (LBT-RM, LBT-RU); receivers ask for them again
+
+
+@dataclass(frozen=True)
+class NakCounts:
+    """Repairs that one receiving context asked a session of LBT-RM or LBT-RU for (um_src_naks_t)."""
+
+    receiver: str  #: address and port it sends NAKs from; "others" are those beyond 256, added up
+    nak_packets: int  #: NAK packets received from it
+    naks: int  #: datagrams asked for in these
+    idle_ms: int  #: milliseconds since the last one
 
 
 @dataclass(frozen=True)
@@ -424,6 +439,18 @@ def read_sessions(type_name: str, convert: Callable[[Any], Stats], retrieve: Cal
         if count[0] <= capacity:
             check(lib.LBM_FAILURE)
         capacity = count[0]
+
+
+def read_naks(retrieve: Callable[[Any, Any], int]) -> list[NakCounts]:
+    """What `retrieve(array, count)` fills: the receivers that ask most first."""
+    count = ffi.new("int *", 257)
+    array = ffi.new("um_src_naks_t[]", 257)
+    check(retrieve(array, count))
+    numbers = ("nak_packets", "naks", "idle_ms")
+    return [
+        NakCounts(text(each.receiver), **{name: int(getattr(each, name)) for name in numbers})
+        for each in array[0 : min(count[0], 257)]
+    ]
 
 
 def object_counts() -> ObjectCounts:

@@ -125,20 +125,21 @@ static void *send_until_closed(void *arg)
     }
 }
 
-TEST(closing_ends_sends_that_wait_on_other_threads)
+TEST(closing_ends_sends_of_other_threads_also_those_that_wait)
 {
     TEST_NEEDS_NET();
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < 12; round++) {
+        bool waiting = round % 2 == 0;
         struct bridged b;
         pthread_t threads[3];
-        bridged_open(&b, 4096); /* nobody takes: senders come to wait */
+        bridged_open(&b, waiting ? 4096 : 0); /* nobody takes: with a small bound senders come to wait */
         for (int i = 0; i < 3; i++) {
             pthread_create(&threads[i], NULL, send_until_closed, b.source);
         }
         um_collector_stats_t stats;
         do {
             MUST(um_collector_stats(b.collector, &stats));
-        } while (stats.pauses == 0);
+        } while (waiting ? stats.pauses == 0 : stats.messages == 0);
         MUST(um_py_source_close(b.source));
         for (int i = 0; i < 3; i++) {
             void *error;

@@ -1,7 +1,8 @@
 """Every public name of the package says what it is: types, parameters, units, errors, threads.
 
-The public names are those that `um_cffi` and its modules config, errors, events, logs and stats list in `__all__`, with
-the public methods and properties of the classes among them. What is asked of a docstring is written in the tests below.
+The public names are those that `um_cffi` and its modules config, errors, events, logs, stats and testing list in
+`__all__`, with the public methods and properties of the classes among them. What is asked of a docstring is written in
+the tests below.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from typing import Any
 import pytest
 
 import um_cffi
-from um_cffi import config, errors, events, logs, stats
+from um_cffi import config, errors, events, logs, stats, testing
 
 ROOT = Path(__file__).resolve().parents[2]
-MODULES: tuple[Any, ...] = (config, errors, events, logs, stats)
+MODULES: tuple[Any, ...] = (config, errors, events, logs, stats, testing)
 UNITS = {  # parameters that are quantities, and the words one of which tells the unit
+    "lbtrm": ("percent",),
+    "lbtru": ("percent",),
     "timeout": ("second",),
     "seconds": ("second",),
     "interval": ("second",),
@@ -151,7 +154,7 @@ def test_threads_are_spoken_of(name: str) -> None:
 
 
 def test_modules_with_functions_speak_of_threads() -> None:
-    for module in (config, logs, stats):
+    for module in (config, logs, stats, testing):
         assert re.search(r"\bthreads?\b", inspect.getdoc(module) or ""), module.__name__
 
 

@@ -147,6 +147,29 @@ def test_p3_full_queue_holds_up_tcp_and_loses_nothing() -> None:
         assert (stats.messages, stats.dropped) == (count, 0)
 
 
+def test_p3_full_queue_of_datagrams_drops_the_newest_and_reports_it() -> None:
+    """LBT-RM cannot be held up: what does not fit is dropped, counted, and stands in the batch as a loss."""
+    count = 5000
+    fast = {"um_profile": "low_latency", "transport_lbtrm_datagram_max_size": 1400}
+    with loopback(fast) as sending, loopback(fast) as receiving:
+        receiver = Receiver(receiving, "news", queue_bytes=100_000)
+        source = Source(sending, "news", transport="lbtrm")
+        source.send(b"first", flush=True)  # opens the session; may be gone before the receiver has joined it
+        receiver.wait_ready(1, 60)
+        source.send_many(numbered(count), flush=True)
+        until(lambda: receiver.counts().delivered >= count)
+        dropped = receiver.queue_stats().dropped
+        assert dropped > 0 and receiver.queue_stats().pauses == 0
+        batch = receiver.recv_batch(timeout=30)
+        assert batch is not None
+        kinds = batch.records["type"].tolist()
+        assert MessageType.LOSS in kinds
+        assert kinds.count(MessageType.DATA) + dropped == receiver.counts().delivered
+        source.send(b"again", flush=True)
+        batch = receiver.recv_batch(timeout=30)
+        assert batch is not None and payloads(batch) == [b"again"]
+
+
 def test_p4_views_outlive_batch_receiver_and_context() -> None:
     for _ in range(20):
         with pair() as (source, receiver):

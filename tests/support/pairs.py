@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,11 @@ def scaled(count: int, soak: int | None = None) -> int:
     return max(1, count // 3) if SANITIZED else count
 
 
-def loopback(**options: Any) -> Context:
+def loopback(more: Mapping[str, object] | None = None, **options: Any) -> Context:
     """A context that takes any free ports."""
     ports = {"request_tcp_port_low": 0, "request_tcp_port_high": 0}
     ports.update({"transport_tcp_port_low": 0, "transport_tcp_port_high": 0})
-    return Context({"default_interface": "127.0.0.1", **ports}, **options)
+    return Context({"default_interface": "127.0.0.1", **ports, **(more or {})}, **options)
 
 
 def until(condition: Callable[[], object], seconds: float = 30) -> None:
