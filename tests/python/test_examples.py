@@ -20,6 +20,8 @@ PROGRAMS = (
     "lbmrcvq",
     "lbmwrcvq",
     "lbmpong",
+    "lbmlatping",
+    "lbmlatpong",
     "lbmstrm",
     "lbmtrreq",
 )
@@ -145,6 +147,24 @@ def test_lbmpong_counts_every_round_trip(host: Host, loopback_config: Config) ->
     assert re.search(r"^100 RTT measurements\. RTT min/avg/max = ", got, re.MULTILINE)
     assert len(re.findall(r"^RTT [\d.e-]+ msec$", got, re.MULTILINE)) == 100
     assert len(re.findall(r"^RTT ignore", got, re.MULTILINE)) == 5
+    pong.signal(signal.SIGTERM)
+
+
+def test_lbmlatping_prints_the_statistics_of_its_round_trips(host: Host, loopback_config: Config) -> None:
+    config = loopback_config()
+    pong = host.start("lbmlatpong", "-c", config)
+    got = host.start("lbmlatping", "-c", config, "-l", 100, "-i", 100, "-M", 1000).finish()
+    assert (
+        re.sub(r"\d+\.?\d*", "N", got[got.index("Successfully") :])
+        == """Successfully sent & received N total N-byte messages, ignoring the first N messages.
+Average per-message round-trip latency:  N nanoseconds.
+Round-trip times in nanoseconds, assuming a N GHz clock:
+Min: N, Max N
+Mean: N, Median: N, Standard Dev: N
+N%: N, N%: N, N%: N, N%: N, N%: N
+"""
+    )
+    assert "sent & received 1100 total 100-byte messages, ignoring the first 100" in got
     pong.signal(signal.SIGTERM)
 
 

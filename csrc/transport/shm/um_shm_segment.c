@@ -498,7 +498,8 @@ static int check_header(const struct um_shm_segment *segment, const struct um_sh
         (smx ? !is_power_of_two(header->ring_len) : header->ring_len % 32 != 0)) {
         return refuse(segment, "ring length", header->ring_len);
     }
-    if (smx ? header->rec_align != (header->ring_len >= 4096 ? 64u : 16u) : header->rec_align != 32) {
+    if (smx ? header->rec_align != 16 && (header->rec_align != 64 || header->ring_len < 4096)
+            : header->rec_align != 32) {
         return refuse(segment, "record alignment", header->rec_align);
     }
     if (header->datagram_max < 16 || header->datagram_max > header->ring_len / 2) {

@@ -10,6 +10,7 @@
 
 #define WATCH_NS UM_NS_PER_SEC
 #define STALL_NS (10 * UM_NS_PER_MS)
+#define RECORD_ALIGN 16           /* records lie close: what counts is how many cache lines change hands */
 #define DATAGRAM_LIMIT (1u << 28) /* the length of a record has 28 bits */
 
 static struct um_smx_session *session_at(struct um_list *node)
@@ -204,11 +205,11 @@ static int open_segment(struct um_smx_session *session, const struct um_source_o
         .transport_id = id,
         .max_receivers = opts->transport_lbtsmx_maximum_receivers_per_transport,
         .ring_len = window_size(opts, topic),
+        .rec_align = RECORD_ALIGN,
         .datagram_max = opts->transport_lbtsmx_datagram_max_size,
         .flags = UM_SHM_FLAG_RECEIVER_PACED,
         .sm_interval_ms = opts->transport_lbtsmx_sm_interval,
     };
-    spec.rec_align = spec.ring_len >= 4096 ? 64 : 16;
     return um_shm_create(&session->segment, &spec);
 }
 
