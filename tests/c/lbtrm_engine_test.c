@@ -20,6 +20,7 @@ static struct {
     uint32_t asked[4096];
     unsigned asked_count, nak_largest, ncf_numbers[UM_LBTR_REASONS];
     uint32_t repaired[4096];
+    uint64_t ncf_bytes;
     uint64_t due;
     enum um_lbtr_loss why;
     bool full; /* what the socket would say */
@@ -42,6 +43,7 @@ static void on_send(void *io, const uint8_t *head, size_t head_len, const uint8_
     out.sms += p.type == UM_LBTRM_SM;
     if (p.type == UM_LBTRM_NCF) {
         out.ncfs++;
+        out.ncf_bytes += head_len;
         out.ncf_numbers[p.reason] += (unsigned)p.list.count;
     } else if (p.type == UM_LBTRM_DATA && p.retransmission) {
         out.repaired[out.repairs++ % 4096] = p.sqn;
@@ -442,6 +444,83 @@ TEST(number_of_ranges_is_bounded)
     um_lbtrm_receiver_destroy(r);
 }
 
+TEST(x1_origin_from_a_session_message_gives_way_to_the_first_datagram)
+{
+    struct um_lbtrm_receiver *r = new_receiver();
+    give_sm(r, T0, 1000000, 999000);
+    give(r, T0 + MS, 7, 0, false); /* older than the origin: the session message was wrong */
+    give(r, T0 + 2 * MS, 8, 0, false);
+    CHECK(out.delivered == 2 && out.lost == 0);
+    give(r, T0 + 3 * MS, 6, 0, false); /* older than the first datagram: nothing to wait for */
+    CHECK(out.delivered == 2 && um_lbtrm_receiver_counters(r)->duplicate_data == 1);
+    um_lbtrm_receiver_destroy(r);
+}
+
+TEST(trail_beyond_the_number_makes_no_origin)
+{
+    struct um_lbtrm_receiver *r = new_receiver();
+    give(r, T0, 5, 9, false);
+    give_sm(r, T0, 5, 9);
+    CHECK(out.delivered == 0 && um_lbtrm_receiver_counters(r)->dropped_other == 2);
+    give(r, T0, 100, 90, false);
+    CHECK(out.delivered == 1);
+    um_lbtrm_receiver_destroy(r);
+}
+
+/* Gaps found together wait each for a time of its own: riding along would undo the suppression in a crowd. */
+TEST(each_gap_waits_for_its_own_time)
+{
+    struct um_lbtrm_receiver *r = new_receiver();
+    for (uint32_t i = 0; i <= 60; i += 2) {
+        give(r, T0, i, 0, false);
+    }
+    CHECK(run_receiver(r, T0 + 76 * MS) != 0);
+    CHECK(out.asked_count == 30 && out.naks >= 25);
+    um_lbtrm_receiver_destroy(r);
+}
+
+TEST(x1_hearsay_costs_one_packet_in_a_backoff_interval_until_a_datagram_proves_it)
+{
+    struct um_lbtrm_receiver *r = new_receiver();
+    give(r, T0, 0, 0, false);
+    give_sm(r, T0, 100000, 0);
+    run_receiver(r, T0 + SEC);
+    CHECK(out.naks >= 4 && out.naks <= 6);
+    unsigned before = out.naks;
+    give(r, T0 + SEC, 50000, 0, false); /* half of it is true */
+    run_receiver(r, T0 + SEC + 500 * MS);
+    CHECK(out.naks > before + 100);
+    um_lbtrm_receiver_destroy(r);
+}
+
+static size_t largest_allocation;
+
+static bool note_size(size_t size)
+{
+    largest_allocation = size > largest_allocation ? size : largest_allocation;
+    return false;
+}
+
+TEST(forged_confirmations_do_not_split_ranges_without_end)
+{
+    struct um_lbtrm_receiver *r = new_receiver();
+    static uint8_t packet[UM_LBTRM_NCF_HDR + 4 * 16000];
+    static uint32_t sqns[16000];
+    give(r, T0, 0, 0, false);
+    give(r, T0, 900000, 0, false);
+    for (unsigned i = 0; i < 16000; i++) {
+        sqns[i] = 800000 - 2 * i;
+    }
+    size_t len = um_lbtrm_put_ncf(packet, &session, 0, UM_LBTR_NAK_IGNORED, sqns, 16000);
+    um_mem_set_fail_hook(note_size);
+    um_lbtrm_receiver_on_packet(r, T0, packet, len, IP);
+    um_mem_set_fail_hook(NULL);
+    CHECK(largest_allocation > 0 && largest_allocation <= 4096 * sizeof(struct um_lbtr_gap));
+    run_receiver(r, T0 + 3 * SEC);
+    CHECK(out.naks > 0 && out.lost == 0);
+    um_lbtrm_receiver_destroy(r);
+}
+
 /* ---- sources ---- */
 
 static struct um_lbtr_limiter limiter;
@@ -588,6 +667,36 @@ TEST(naks_beyond_a_second_of_retransmissions_are_shed)
     um_lbtrm_source_stats(s, &stats);
     CHECK(stats.rctlr_rx_msgs >= 95 && stats.rctlr_rx_msgs <= 105);
     CHECK(stats.naks_shed == 1000 - 1 - stats.rctlr_rx_msgs && out.ncf_numbers[UM_LBTR_NAK_SHED] == stats.naks_shed);
+    um_lbtrm_source_destroy(s);
+}
+
+TEST(oldest_numbers_come_first_however_the_list_is_ordered)
+{
+    struct um_lbtrm_source *s = source_with(100000000, 8000000, 1 << 20); /* 10,000 bytes of repairs in an interval */
+    uint8_t packet[UM_LBTRM_NAK_HDR + 4 * 100];
+    uint32_t sqns[100];
+    for (unsigned i = 0; i < 100; i++) {
+        put(s, T0 + i * MS, 1000);
+        sqns[i] = 99 - i;
+    }
+    memset(&out, 0, sizeof out);
+    um_lbtrm_source_on_packet(s, T0 + SEC, packet, um_lbtrm_put_nak(packet, &session, sqns, 100));
+    CHECK(out.repairs == 9 && out.repaired[0] == 0 && out.repaired[8] == 8);
+    um_lbtrm_source_destroy(s);
+}
+
+TEST(confirmations_take_a_quarter_of_the_retransmission_limit_at_most)
+{
+    struct um_lbtrm_source *s = source_with(10000000, 800000, 65536);
+    for (unsigned i = 0; i < 60; i++) {
+        put(s, T0 + i * MS, 1000);
+    }
+    memset(&out, 0, sizeof out);
+    for (unsigned i = 0; i < 10000; i++) { /* for what was never kept: each is refused */
+        ask(s, T0 + SEC + i * 1000, i * 365 - 400000000u, 365);
+    }
+    CHECK(out.ncf_bytes > 20000 && out.ncf_bytes <= 25000);
+    CHECK(um_lbtrm_source_counters(s)->ncfs_withheld > 9000);
     um_lbtrm_source_destroy(s);
 }
 

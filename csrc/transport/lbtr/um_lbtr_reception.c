@@ -10,6 +10,7 @@
 #define NAK_PACKETS 20u                 /* ... so many packets */
 #define NAK_FULL 8u                     /* ... with no more numbers than so many full ones have */
 #define CROWDED 1024u                   /* with more ranges than this, rounds keep a distance */
+#define FEW 64u
 #define CROWDED_SCAN_NS (5 * UM_NS_PER_MS)
 
 void um_lbtr_counters_reset(struct um_lbtr_receiver_counters *counters)
@@ -365,11 +366,11 @@ static void suppress(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint
     }
 }
 
-/* May a range be split for the sake of an NCF? What is hearsay itself is not, nor when there are many: a forged list
- * must not cost much. Then the whole range waits. */
+/* May a range be split for the sake of an NCF? Not when there are many, and of hearsay not even when there are some: a
+ * forged list must not cost much. Then the whole range waits. */
 static bool may_split(const struct um_lbtr_reception *rx, const struct um_lbtr_gap *gap)
 {
-    return rx->gaps.count < CROWDED && um_sqn_older(gap->first, rx->expected);
+    return rx->gaps.count < (um_sqn_older(gap->first, rx->expected) ? CROWDED : FEW);
 }
 
 /* The source spoke of [first, end). */
