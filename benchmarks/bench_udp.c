@@ -453,5 +453,6 @@ static int take_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    bench_options.warm_seconds = 0.6; /* until the window of repairs is full and its memory in use again */
     return bench_main(take_options(argc, argv), argv, side);
 }

@@ -229,11 +229,121 @@ def ipc(build: Path, runs: int, seconds: float, rows: list[Result], report: list
         print(f"  LBT-IPC one way 64 B, {batch} B batches: bare ring {raw / 1e6:.1f} M/s, libum {um / 1e6:.1f} M/s")
 
 
+def smx(build: Path, out: Path, runs: int, seconds: float, rows: list[Result], report: list[str]) -> None:
+    """LBT-SMX against a bare slot ring (commit word in the slot), cells in turn, medians; a histogram of round trips."""
+    program = str(build / "benchmarks" / "bench_smx")
+
+    def cells(figure: str, impls: Sequence[str], *args: str) -> list[float]:
+        found: dict[str, list[Result]] = {impl: [] for impl in impls}
+        for _ in range(runs):
+            for impl, results in found.items():
+                os.environ["UM_BENCH_HISTOGRAM"] = str(out / f"smx-{impl}.hgrm")
+                results.append(run_json([program, "--impl", impl, *args, "--seconds", str(seconds)]))
+        del os.environ["UM_BENCH_HISTOGRAM"]
+        for results in found.values():
+            results.sort(key=lambda r: float(r[figure]))
+            if any(r.get("out_of_order") for r in results):
+                raise SystemExit(f"{results}: messages out of order")
+            rows.append({"transport": "lbt-smx", **results[len(results) // 2]})
+        return [float(results[len(results) // 2][figure]) for results in found.values()]
+
+    raw, um = cells("p50_us", ("raw", "um"), "--mode", "pingpong", "--size", "64")
+    print(f"  LBT-SMX ping-pong 64 B: bare slot ring {raw:.2f} us, libum {um:.2f} us", flush=True)
+    target("LBT-SMX 64 B ping-pong, p50 over a bare slot ring", um / raw, 1.3, False, report)
+    plot_histograms(out)
+    for batch in (1, 64):
+        impls = ("raw", "um", "umsend") if batch == 1 else ("raw", "um")
+        rates = cells("msgs_per_s", impls, "--mode", "oneway", "--size", "64", "--batch", str(batch))
+        names = ("bare slot ring", "libum acquire/complete", "lbm_src_send")
+        print(
+            f"  LBT-SMX one way 64 B, {batch} per publication: "
+            + ", ".join(f"{name} {rate / 1e6:.1f} M/s" for name, rate in zip(names, rates)),
+            flush=True,
+        )
+        how = "one publication per message" if batch == 1 else "batches of 64"
+        target(f"LBT-SMX 64 B one way, {how}, share of the ring", rates[1] / rates[0], 0.7, True, report)
+
+
+def plot_histograms(out: Path) -> None:
+    """Round trips over LBT-SMX by percentile as a PNG."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("matplotlib is not installed: no plot")
+        return
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    fig, axis = plt.subplots(figsize=(7, 4))
+    for impl, label in (("raw", "bare slot ring"), ("um", "LBT-SMX")):
+        lines = [line.split() for line in (out / f"smx-{impl}.hgrm").read_text().splitlines()[1:]]
+        points = [(float(line[3]), float(line[0])) for line in lines if line[3] != "inf"]
+        axis.plot([x for x, _ in points], [y for _, y in points], label=label)
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xticks([1, 10, 100, 1000, 10000, 100000], ["0", "90", "99", "99.9", "99.99", "99.999"])
+    axis.set_xlabel("percentile")
+    axis.set_ylabel("round trip, us")
+    axis.set_title("Ping-pong of 64 bytes through shared memory, two cores, busy waiting")
+    axis.legend()
+    axis.grid(True, which="both", alpha=0.3)
+    fig.tight_layout()
+    fig.savefig(out / "smx-latency.png", dpi=120)
+    plt.close(fig)
+
+
+def reliable_udp(build: Path, runs: int, seconds: float, rows: list[Result], report: list[str]) -> None:
+    """LBT-RM and LBT-RU over a veth cable against a bare loop that moves the same datagrams; cells in turn, medians."""
+    program = str(build / "benchmarks" / "bench_udp")
+
+    def cells(figure: str, *args: str) -> tuple[Result, Result]:
+        found: dict[str, list[Result]] = {"raw": [], "um": []}
+        for _ in range(runs):
+            for impl, results in found.items():
+                results.append(run_json([program, "--impl", impl, *args, "--seconds", str(seconds)]))
+        if any(row.get("out_of_order") for row in found["um"]):
+            raise SystemExit(f"{found['um']}: messages out of order")
+        for results in found.values():
+            results.sort(key=lambda r: float(r[figure]))
+            rows.append({"transport": args[1], **results[len(results) // 2]})
+        raw, um = (results[len(results) // 2] for results in found.values())
+        return raw, um
+
+    for transport, name in (("rm", "LBT-RM"), ("ru", "LBT-RU")):
+        for size, batch, bound in ((64, 2048, 0.5), (64, 8192, 0.5), (700, 16, 0.8)):
+            raw, um = cells("msgs_per_s", "--transport", transport, "--size", str(size), "--batch", str(batch))
+            how = f"{batch} B batches" if batch > size else "unbatched"
+            print(
+                f"  {name} one way {size} B {how}: bare {raw['msgs_per_s'] / 1e6:.2f} M/s, "
+                f"libum {um['msgs_per_s'] / 1e6:.2f} M/s   (cores {um['core_to_core_ns']} ns apart)",
+                flush=True,
+            )
+            ratio = um["msgs_per_s"] / raw["msgs_per_s"]
+            target(f"{name} {size} B one way, {how}, share of the bare loop", ratio, bound, True, report)
+        for spin in (False, True):
+            how = "spinning" if spin else "blocking"
+            args = ["--transport", transport, "--mode", "pingpong", "--size", "64", "--batch", "16"]
+            raw, um = cells("p50_us", *args, *(["--spin"] if spin else []))
+            print(
+                f"  {name} ping-pong 64 B {how}: bare {raw['p50_us']:.1f} / {raw['p99_us']:.1f} us, "
+                f"libum {um['p50_us']:.1f} / {um['p99_us']:.1f} us (p50 / p99)",
+                flush=True,
+            )
+            ratio = um["p50_us"] / raw["p50_us"]
+            target(f"{name} 64 B ping-pong {how}, p50 over the bare loop", ratio, 1.25, False, report)
+
+
 Part = Callable[[Bench, argparse.Namespace, list[Result], list[str]], None]
 PARTS: dict[str, Part] = {
     "throughput": lambda bench, options, rows, report: throughput(bench, report),
     "latency": lambda bench, options, rows, report: latency(bench, report),
+    "udp": lambda bench, options, rows, report: reliable_udp(
+        options.build, options.runs, options.seconds, rows, report
+    ),
     "ipc": lambda bench, options, rows, report: ipc(options.build, options.runs, options.seconds, rows, report),
+    "smx": lambda bench, options, rows, report: smx(
+        options.build, options.out, options.runs, options.seconds, rows, report
+    ),
     "collecting": lambda bench, options, rows, report: collecting(options.build, options.runs, rows, report),
     "python": lambda bench, options, rows, report: python_binding(options.build, options.runs, rows, report),
     "resolution": lambda bench, options, rows, report: resolution(options.build, rows),

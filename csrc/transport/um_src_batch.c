@@ -101,6 +101,10 @@ void um_src_session_flush(struct um_src_session *session)
  * carries many batches. Whatever is kept back leaves with a later send or with the drain timer. */
 void um_src_batch_full(struct um_src_session *session)
 {
+    if (session->coalesce_max == 0) {
+        um_src_session_flush(session);
+        return;
+    }
     uint64_t now = um_clock_ns();
     if (session->batch->len >= session->coalesce_max || session->minimum_length < UM_COALESCE_MIN_LENGTH ||
         now - session->last_transmit_ns >= UM_COALESCE_NS) {
