@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from report_peers import udp_peers
+
 SIZES = (16, 64, 256, 1024, 8192)
 BATCHES = (2048, 8192, 65536)
 NETNS_SETUP = "ip link set lo up && ip link set lo multicast on && ip route add 224.0.0.0/4 dev lo"
@@ -230,7 +232,7 @@ def ipc(build: Path, runs: int, seconds: float, rows: list[Result], report: list
 
 
 def smx(build: Path, out: Path, runs: int, seconds: float, rows: list[Result], report: list[str]) -> None:
-    """LBT-SMX against a bare slot ring (commit word in the slot), cells in turn, medians; a histogram of round trips."""
+    """LBT-SMX against a bare slot ring (commit word in the slot): cells in turn, medians, a histogram of round trips."""
     program = str(build / "benchmarks" / "bench_smx")
 
     def cells(figure: str, impls: Sequence[str], *args: str) -> list[float]:
@@ -343,6 +345,9 @@ PARTS: dict[str, Part] = {
     "ipc": lambda bench, options, rows, report: ipc(options.build, options.runs, options.seconds, rows, report),
     "smx": lambda bench, options, rows, report: smx(
         options.build, options.out, options.runs, options.seconds, rows, report
+    ),
+    "udp-peers": lambda bench, options, rows, report: udp_peers(
+        options.build, options.runs, options.seconds, run_json, target, rows, report
     ),
     "collecting": lambda bench, options, rows, report: collecting(options.build, options.runs, rows, report),
     "python": lambda bench, options, rows, report: python_binding(options.build, options.runs, rows, report),
