@@ -32,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
 CORES = os.cpu_count() or 1
-PYTEST_WORKERS = 2 * CORES  # tests with hosts mostly wait; see tests/conftest.py for what stays together
+PYTEST_WORKERS = min(8, 2 * CORES)  # tests with hosts mostly wait; tests/conftest.py says what stays together
 C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
 THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create|net_context)\b|um_test_udp\.h")
 FIGURES = ROOT / "build" / "soak-figures.tsv"
