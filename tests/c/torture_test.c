@@ -25,6 +25,7 @@
 static struct {
     const char *mode;
     const char *unicast_daemon;
+    const char *transport; /* NULL: TCP */
     bool wildcard, filtering, queue;
 } with;
 
@@ -281,7 +282,9 @@ static bool make_context_attr(lbm_context_attr_t **out)
                                              {"request_tcp_port_high", "0"},
                                              {"transport_tcp_port_low", "0"},
                                              {"transport_tcp_port_high", "0"},
-                                             {"transport_tcp_datagram_max_size", "2000"}};
+                                             {"transport_tcp_datagram_max_size", "2000"},
+                                             {"transport_lbtrm_datagram_max_size", "2000"},
+                                             {"transport_lbtru_datagram_max_size", "2000"}};
     lbm_context_attr_t *attr;
     TRY(lbm_context_attr_create(&attr));
     TRY(lbm_context_attr_str_setopt(attr, "operational_mode", with.mode));
@@ -411,6 +414,9 @@ static bool make_source(lbm_context_t *ctx, lbm_src_t **out)
     lbm_topic_t *topic;
     TRY(lbm_src_topic_attr_create(&attr));
     TRY(lbm_src_topic_attr_str_setopt(attr, "resolver_advertisement_maximum_initial_interval", "20"));
+    if (with.transport != NULL) {
+        TRY(lbm_src_topic_attr_str_setopt(attr, "transport", with.transport));
+    }
     if (with.filtering) {
         TRY(lbm_src_topic_attr_str_setopt(attr, "transport_source_side_filtering_behavior", "inclusion"));
     }
@@ -572,6 +578,26 @@ TEST(wildcard_receiver_with_filtering_and_event_queue_survives_every_fault)
     with.mode = "sequential";
     with.wildcard = with.filtering = with.queue = true;
     CHECK(torture_all("wildcard receiver with filtering and event queue", publish_and_subscribe));
+}
+
+TEST(lbtrm_survives_every_fault)
+{
+    TEST_NEEDS_NET();
+    memset(&with, 0, sizeof with);
+    with.mode = "sequential";
+    with.transport = "lbtrm";
+    CHECK(torture_all("receiver over LBT-RM", publish_and_subscribe));
+}
+
+TEST(lbtru_survives_every_fault)
+{
+    TEST_NEEDS_NET();
+    memset(&with, 0, sizeof with);
+    with.mode = "sequential";
+    with.transport = "lbtru";
+    CHECK(torture_all("receiver over LBT-RU", publish_and_subscribe));
+    with.filtering = true;
+    CHECK(torture("receiver over LBT-RU with filtering", publish_and_subscribe, FAULT_MEMORY, 1, 0));
 }
 
 /* ---- with context threads: sampled faults ---- */

@@ -238,7 +238,7 @@ static lbm_src_transport_stats_lbtrm_t rm_stats(lbm_src_t *src)
     return stats.transport.lbtrm;
 }
 
-TEST(lbtrm_naks_are_answered_by_repairs_and_refusals_and_counted_by_receiver)
+TEST(s4_naks_are_answered_by_repairs_and_refusals_and_counted_by_receiver)
 {
     TEST_NEEDS_NET();
     static struct packet p;

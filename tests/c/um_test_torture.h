@@ -161,6 +161,8 @@ FAULT_DEFINE(ssize_t, send, (int fd, const void *data, size_t len, int flags), (
              EINTR, EAGAIN)
 FAULT_DEFINE(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), EPIPE, EINTR,
              EAGAIN)
+FAULT_DEFINE(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned count, int flags), (fd, messages, count, flags),
+             ENOBUFS, EINTR, EAGAIN)
 FAULT_DEFINE(ssize_t, sendto,
              (int fd, const void *data, size_t len, int flags, const struct sockaddr *to, socklen_t to_len),
              (fd, data, len, flags, to, to_len), ENOBUFS, EINTR, EAGAIN)

@@ -199,6 +199,11 @@ static int open_in(struct um_udp_sources *pool, struct um_lbtrm_session_source *
                         opts->transport_lbtrm_source_port_low, opts->transport_lbtrm_source_port_high);
     }
     source->udp.port = um_socket_local_port(source->udp.in.fd);
+    if (source->udp.port == 0) {
+        um_error_os(errno, "CoreApi-9004-6", "LBT-RM source: reading the number of its NAK port");
+        um_udp_close(&source->udp.in);
+        return -1;
+    }
     return 0;
 }
 

@@ -19,6 +19,7 @@ struct um_lbtru_peer {
     char text[40];             /* "LBT-RU:ip:port" */
     struct um_u32_map topics;  /* lock: topic indexes included or excluded */
     bool changed, gone, known; /* lock: in peers->changes; left; knows the last numbers */
+    bool unfiltered;           /* lock: for want of memory it gets everything from here on */
     bool announced;            /* [loop] CONNECT has been reported */
 };
 
@@ -27,7 +28,7 @@ struct um_lbtru_peers {
     struct um_list all;       /* changed by the loop; those that are gone stay until that has been reported */
     struct um_list changes;   /* lock: coming or going is to be reported */
     uint32_t next_idx;        /* lock; from 1 */
-    uint64_t no_memory;       /* lock: clients that could not be remembered: served, but never reported */
+    uint64_t no_memory;       /* lock: clients served without events, or without the filter they asked for */
 };
 
 void um_lbtru_peers_init(struct um_lbtru_peers *peers);

@@ -2,6 +2,7 @@
  * the engine behind it, its clients' events and filters. Creation, end and reception
  * on the loop; outputs of the engine under the session lock. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/um_error.h"
@@ -84,7 +85,7 @@ static bool wanted(void *io, const struct um_lbtru_address *client, const uint8_
         return true;
     }
     const struct um_lbtru_peer *peer = um_lbtru_peers_find(&source->peers, client);
-    bool wants = peer == NULL || peer_wants(source, peer, topic_of(payload));
+    bool wants = peer == NULL || peer->unfiltered || peer_wants(source, peer, topic_of(payload));
     source->udp.base.drops.filtered_bytes += wants ? 0 : len;
     return wants;
 }
@@ -229,7 +230,7 @@ static void after(struct um_udp_source *udp)
     if (no_memory != source->no_memory_told) {
         source->no_memory_told = no_memory;
         um_log(UM_LOG_ERR, "Core-9004-5",
-               "LBT-RU source on port %u: out of memory: %llu receivers are served without CONNECT events and filters",
+               "LBT-RU source on port %u: out of memory: %llu receivers are served without CONNECT events or filters",
                udp->port, (unsigned long long)no_memory);
     }
 }
@@ -353,6 +354,11 @@ static int open_socket(struct um_udp_sources *pool, struct um_lbtru_session_sour
     um_socket_set_sndbuf(source->udp.in.fd, opts->transport_lbtru_source_socket_buffer,
                          "transport_lbtru_source_socket_buffer", "Core-5688-3290");
     source->udp.port = um_socket_local_port(source->udp.in.fd);
+    if (source->udp.port == 0) {
+        um_error_os(errno, "CoreApi-9004-6", "LBT-RU source: reading the number of its port");
+        um_udp_close(&source->udp.in);
+        return -1;
+    }
     return 0;
 }
 
@@ -517,7 +523,7 @@ static void change_filter(struct um_lbtru_session_source *source, struct um_lbtr
         um_u32_map_remove(&peer->topics, stream->tidx);
     } else if (um_u32_map_put(&peer->topics, stream->tidx, peer) != 0) {
         source->peers.no_memory++;
-        return;
+        peer->unfiltered = true; /* more than it wants is better than less */
     }
     if (include && !wanted_before) {
         source->only = peer;
