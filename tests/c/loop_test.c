@@ -390,3 +390,99 @@ TEST(creation_survives_the_failure_of_every_allocation)
         CHECK_EQ(um_errnum(), UM_ENOMEM);
     }
 }
+
+/* ---- a busy-waiting loop reads what is busy without asking epoll ---- */
+
+struct hot_fd {
+    struct um_fd ufd;
+    struct um_loop *loop;
+    uint32_t arrivals;
+    atomic_int got, empty;
+    bool remove_at_next;
+};
+
+static void on_hot(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
+{
+    struct hot_fd *hot = UM_CONTAINER_OF(ufd, struct hot_fd, ufd);
+    char byte;
+    if (recv(ufd->fd, &byte, 1, MSG_DONTWAIT) != 1) {
+        hot->empty++;
+        return;
+    }
+    hot->arrivals++;
+    hot->got++;
+    if (hot->remove_at_next) {
+        um_loop_remove_fd(hot->loop, ufd);
+    }
+}
+
+static int watch_hot(void *arg)
+{
+    struct hot_fd *hot = arg;
+    um_fd_init(&hot->ufd, hot->ufd.fd, on_hot);
+    hot->ufd.arrivals = &hot->arrivals;
+    return um_loop_add_fd(hot->loop, &hot->ufd, UM_FD_READ);
+}
+
+static int forget_hot(void *arg)
+{
+    struct hot_fd *hot = arg;
+    um_loop_remove_fd(hot->loop, &hot->ufd);
+    return 0;
+}
+
+static bool wait_for(atomic_int *count, int value)
+{
+    for (int i = 0; i < 20000 && atomic_load(count) < value; i++) {
+        usleep(1000);
+    }
+    return atomic_load(count) >= value;
+}
+
+TEST(busy_descriptors_are_read_in_every_pass_until_they_are_quiet_or_removed)
+{
+    struct um_loop *loop = um_loop_create(true, UM_LOOP_BUSY_WAIT, "hot");
+    struct hot_fd hot[4]; /* more than a loop reads by itself */
+    int far[4];
+    memset(hot, 0, sizeof hot);
+    for (int i = 0; i < 4; i++) {
+        int pair[2];
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+        hot[i].loop = loop;
+        hot[i].ufd.fd = pair[0];
+        far[i] = pair[1];
+        CHECK_EQ(um_loop_call(loop, watch_hot, &hot[i]), 0);
+    }
+    for (int round = 1; round <= 3; round++) {
+        for (int i = 0; i < 4; i++) {
+            CHECK_EQ(send(far[i], "x", 1, 0), 1);
+            CHECK(wait_for(&hot[i].got, round));
+        }
+    }
+    int tries = hot[0].empty + hot[1].empty + hot[2].empty + hot[3].empty;
+    CHECK(tries > 0); /* some were read though nothing had come */
+    usleep(150000);   /* quiet: epoll watches them again */
+    tries = hot[0].empty + hot[1].empty + hot[2].empty + hot[3].empty;
+    usleep(20000);
+    CHECK_EQ(hot[0].empty + hot[1].empty + hot[2].empty + hot[3].empty, tries);
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(send(far[i], "x", 1, 0), 1);
+        CHECK(wait_for(&hot[i].got, 4));
+    }
+    hot[0].remove_at_next = true; /* in its own callback */
+    CHECK_EQ(send(far[0], "x", 1, 0), 1);
+    CHECK(wait_for(&hot[0].got, 5));
+    CHECK_EQ(send(far[0], "x", 1, 0), 1);
+    for (int i = 1; i < 4; i++) {
+        CHECK_EQ(um_loop_call(loop, forget_hot, &hot[i]), 0);
+        CHECK_EQ(send(far[i], "x", 1, 0), 1);
+    }
+    usleep(20000);
+    CHECK_EQ(hot[0].got, 5);
+    CHECK_EQ(hot[1].got + hot[2].got + hot[3].got, 12);
+    um_loop_destroy(loop);
+    for (int i = 0; i < 4; i++) {
+        close(hot[i].ufd.fd);
+        close(far[i]);
+    }
+}
