@@ -8,7 +8,7 @@ GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 .PHONY: help build python wheel demo test bench soak docs clean distclean
 
 help:
-	@echo "make demo    real market data through two publishers and two subscribers, about ten seconds"
+	@echo "make demo    real market data over TCP, then over LBT-RM with 1 % loss repaired live, about twenty seconds"
 	@echo "make test    build and run every test (about 20 minutes on 2 cores)"
 	@echo "make build   libraries, headers, daemons, examples and tests into $(BUILD_DIR)/"
 	@echo "make bench   measure throughput, latency and memory beside raw baselines"

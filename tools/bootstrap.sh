@@ -13,8 +13,8 @@ purpose=${1:-test}
 say() { printf '%s\n' "-- $*"; }
 
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev)
-demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2)
-test_packages=("${demo_packages[@]}" liblzma-dev clang clang-format llvm libxml2-utils nftables tshark tcpdump libzmq3-dev)
+demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2 nftables)
+test_packages=("${demo_packages[@]}" liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev)
 bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools)
 
 # clang names its sanitizer and fuzzer runtime by version; ask the distribution which one goes with `clang`.

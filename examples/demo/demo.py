@@ -1,4 +1,5 @@
-"""Two publishers and two subscribers exchange market data over TCP for about ten seconds, with a live table.
+"""Two publishers and two subscribers exchange market data over TCP for about ten seconds, with a live table. Then the
+same feed goes over LBT-RM while one datagram in a hundred is lost, and the repairs are counted (repair.py).
 
 One subscriber gets a callback for each message, the other takes batches into numpy. At the end their latencies are
 summed up, and drawn into demo-latency.png in the build directory.
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import market
+import repair
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -34,11 +36,14 @@ LBMRD_PORT = 25380
 class Child:
     """One process of the demo; `state` is its latest report."""
 
-    def __init__(self, script: str, label: str, settings: dict[str, Any]) -> None:
+    def __init__(
+        self, script: str, label: str, settings: dict[str, Any], environment: dict[str, str] | None = None
+    ) -> None:
         self.label = label
         self.state: dict[str, Any] = {}
         self.history: list[tuple[float, int]] = []
         env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}", "UM_BUILD_DIR": str(BUILD)}
+        env.update(environment or {})
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / script), json.dumps(settings)],
             stdin=subprocess.PIPE,
@@ -207,6 +212,12 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
             child.kill()
 
 
+def both_acts(console: Console, arguments: argparse.Namespace, options: dict[str, object], private: bool) -> int:
+    good = run(console, arguments.seconds, arguments.rate, options)
+    settings = {"options": options, "seconds": arguments.seconds / 2, "rate": 4 * arguments.rate}
+    return 0 if repair.run(console, Child, private, sorted(market.prices()), settings) and good else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
@@ -223,7 +234,7 @@ def main() -> int:
         again = [str(ROOT / "tools" / "private_net.sh"), sys.executable, __file__, *sys.argv[1:]]
         os.execv(again[0], again)
     if os.environ["UM_PRIVATE_NET"] == "1":
-        return 0 if run(console, arguments.seconds, arguments.rate, options) else 1
+        return both_acts(console, arguments, options, private=True)
     console.print(
         "no private network permitted here: topics are found through lbmrd on 127.0.0.1 instead of multicast",
         soft_wrap=True,
@@ -233,7 +244,7 @@ def main() -> int:
         [str(BUILD / "bin" / "lbmrd"), "-i", "127.0.0.1", "-p", str(LBMRD_PORT)], stdout=subprocess.DEVNULL
     )
     try:
-        return 0 if run(console, arguments.seconds, arguments.rate, options) else 1
+        return both_acts(console, arguments, options, private=False)
     finally:
         daemon.terminate()
         daemon.wait()

@@ -14,15 +14,18 @@ import market
 from um_cffi import Context, Source
 
 
-def report(sent: int, done: bool) -> None:
-    print(json.dumps({"sent": sent, "done": done}), flush=True)
+def report(ctx: Context, sent: int, done: bool) -> None:
+    """`repairs`: of the transports that repair loss themselves."""
+    repairs = {"retransmissions": sum(getattr(session, "rxs_sent", 0) for session in ctx.source_stats())}
+    print(json.dumps({"sent": sent, "done": done, "repairs": repairs}), flush=True)
 
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
     history = market.prices()
+    chosen = settings.get("source_options", {})
     with Context(**settings["options"]) as ctx:
-        sources = {symbol: Source(ctx, market.topic(symbol)) for symbol in settings["symbols"]}
+        sources = {symbol: Source(ctx, market.topic(symbol), options=chosen) for symbol in settings["symbols"]}
         sys.stdin.readline()  # the subscribers have found every topic
         sent = 0
         begin = next_report = time.monotonic()
@@ -36,11 +39,12 @@ def main() -> None:
                 sources[symbol].send(market.pack(tick), flush=True)
                 sent += 1
             if now >= next_report:
-                report(sent, done=False)
+                report(ctx, sent, done=False)
                 next_report += 0.5
             time.sleep(0.001)
-        report(sent, done=True)
-        sys.stdin.readline()
+        report(ctx, sent, done=True)
+        sys.stdin.readline()  # the subscribers have everything: nothing is left to repair
+        report(ctx, sent, done=True)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,16 @@ class Book:
         return result
 
 
+def repairs(ctx: Context) -> dict[str, int]:
+    """Counters of the transports that repair loss themselves, over all sessions."""
+    sessions = [session for session in ctx.receiver_stats() if hasattr(session, "naks_sent")]
+    return {
+        "missing": sum(session.lost for session in sessions),
+        "naks": sum(session.naks_sent for session in sessions),
+        "unrecovered": sum(session.unrecovered_txw + session.unrecovered_tmo for session in sessions),
+    }
+
+
 def take_batches(receiver: WildcardReceiver, book: Book) -> None:
     for batch in receiver.batches():
         book.on_batch(batch)
@@ -109,8 +119,8 @@ def main() -> None:
         seen = 0
         while not stop.wait(0.5):
             since, seen = seen, len(book.latencies)
-            print(json.dumps(book.report(since, final=False)), flush=True)
-        print(json.dumps(book.report(0, final=True)), flush=True)
+            print(json.dumps({**book.report(since, final=False), "repairs": repairs(ctx)}), flush=True)
+        print(json.dumps({**book.report(0, final=True), "repairs": repairs(ctx)}), flush=True)
 
 
 if __name__ == "__main__":

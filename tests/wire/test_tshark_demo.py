@@ -23,6 +23,10 @@ def run_demo(host: Host, private: str) -> str:
     out = host.start_command(sys.executable, str(demo), "--seconds", "3", "--rate", "300", env=env).finish(120)
     assert re.search(r"^sent +[1-9][\d,]* messages from 2 publishers$", out, re.MULTILINE)
     assert len(re.findall(r"^received .* lost 0; latency p50", out, re.MULTILINE)) == 2
+    repaired = re.search(
+        r"^repaired +(\d+) lost datagrams with (\d+) NAKs and (\d+) retransmissions, 0 unrec", out, re.M
+    )
+    assert repaired and all(int(count) > 0 for count in repaired.groups()), out
     return out
 
 
@@ -32,11 +36,13 @@ def test_demo_loses_nothing_and_every_packet_decodes(host: Host, wire: Capture) 
     wire.judge()
     assert set(wire.values("lbmr.tir.name")) == {f"Market/US/SP500/{symbol}" for symbol in SYMBOLS}
     assert wire.count("lbmr.tqr.pattern") > 0
+    assert wire.count("lbtrm.data.flags_fec_type.rx == 1") > 0
 
 
 def test_demo_without_a_private_network_uses_lbmrd(host: Host, wire: Capture) -> None:
     out = run_demo(host, "0")
     assert "lbmrd on 127.0.0.1 instead of multicast" in out
+    assert "over LBT-RU: no private network is permitted here" in out
     wire.decode_as("udp.port==25380,lbmr")
     wire.stop()
     wire.judge()
