@@ -22,6 +22,8 @@ struct fuzz_stream {
     unsigned messages;
 };
 
+static struct fuzz_stream anchor; /* keeps the socket open from one input to the next */
+
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {
     struct fuzz_stream *fuzz = (struct fuzz_stream *)stream;
@@ -47,7 +49,6 @@ static const struct um_rcv_stream_events fuzz_events = {
     .on_data = on_data, .on_tsni = on_tsni, .on_bos = on_event, .on_eos = on_event};
 
 static struct fuzz_stream streams[SESSIONS][TOPICS];
-static struct fuzz_stream anchor; /* keeps the socket open from one input to the next */
 static uint64_t now_ns = UM_NS_PER_SEC;
 
 static int discard(int level, const char *message, void *clientd)
