@@ -21,6 +21,7 @@
 #include "core/um_user_fds.h"
 #include "core/um_user_timers.h"
 #include "net/um_link_watch.h"
+#include "net/um_onload.h"
 #include "transport/shm/um_shm_segment.h"
 #include "transport/shm/um_shm_thread.h"
 #include "wire/um_source_string.h"
@@ -198,7 +199,10 @@ static int um_context_open_messaging(lbm_context_t *ctx)
 static int um_context_open(void *arg)
 {
     lbm_context_t *ctx = arg;
-    if (!ctx->reactor_only && um_context_open_messaging(ctx) < 0) {
+    bool onload = um_onload_enter(ctx->opts.onload_acceleration_stack_name);
+    int rc = ctx->reactor_only ? 0 : um_context_open_messaging(ctx);
+    um_onload_leave(onload);
+    if (rc < 0) {
         return -1;
     }
     ctx->timers = um_user_timers_create(ctx);
