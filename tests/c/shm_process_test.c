@@ -472,6 +472,7 @@ static void removed_while_alive(const struct shape *shape, const char *topic)
     CHECK(grows(&r.data, 0));
     snprintf(command, sizeof command, "rm -f %s/LBT*", um_shm_directory());
     CHECK_EQ(system(command), 0);
+    usleep(2500000); /* both sides have looked after each other meanwhile */
     CHECK(grows(&r.data, atomic_load(&r.data) + 5000));
     CHECK_EQ(atomic_load(&r.eos), 0);
     CHECK_EQ(atomic_load(&r.lost) + atomic_load(&r.bad), 0);
