@@ -232,7 +232,7 @@ def ipc(build: Path, runs: int, seconds: float, rows: list[Result], report: list
 
 
 def smx(build: Path, out: Path, runs: int, seconds: float, rows: list[Result], report: list[str]) -> None:
-    """LBT-SMX against a bare slot ring (commit word in the slot): cells in turn, medians, a histogram of round trips."""
+    """LBT-SMX against a bare slot ring (commit word in the slot): cells in turn, medians; histogram of round trips."""
     program = str(build / "benchmarks" / "bench_smx")
 
     def cells(figure: str, impls: Sequence[str], *args: str) -> list[float]:

@@ -8,6 +8,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "core/um_rcv_private.h"
+#include "transport/smx/um_smx_ring.h"
 #include "wire/um_source_string.h"
 
 #define DISCARD_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
@@ -315,38 +316,52 @@ static bool find_direct(struct um_rcv_source *source)
     return true;
 }
 
-static bool on_plain(struct um_rcv_stream *stream, const uint8_t *data, size_t len, uint32_t sqn, uint64_t wall_ns)
+static unsigned on_ring(struct um_rcv_stream *stream, struct um_smx_reader *reader, unsigned most, uint64_t wall_ns,
+                        uint64_t *bytes)
 {
     struct um_rcv_source *source = UM_CONTAINER_OF(stream, struct um_rcv_source, stream);
     bool direct = source->direct != NULL && source->direct_generation == source->topic->generation;
-    if (__builtin_expect(!direct, 0) && !find_direct(source)) {
+    uint32_t next;
+    if ((!direct && !find_direct(source)) || !um_dc_in_order(source->dc, &next)) {
         stream->no_read_end = false;
-        return false;
-    }
-    if (__builtin_expect(!um_dc_take_next(source->dc, sqn), 0)) {
-        return false;
+        return 0;
     }
     struct um_msg *msg = source->msg;
-    msg->pub.data = (const char *)data;
-    msg->pub.len = len;
-    msg->pub.sequence_number = sqn;
-    msg->pub.source_clientd = source->clientd;
+    struct um_smx_message m;
+    uint64_t size;
+    unsigned count = 0;
     if (wall_ns != source->wall_ns) {
         set_time(source, wall_ns);
     }
     source->reading = !stream->no_read_end;
+    msg->pub.source_clientd = source->clientd;
     msg->delivering = true;
-    um_rcv_call(source->direct, msg);
+    while (count < most && (size = um_smx_peek(reader, &m)) != 0 && m.sqn == next && m.topic_idx == stream->tidx) {
+        msg->pub.data = (const char *)m.data;
+        msg->pub.len = m.len;
+        msg->pub.sequence_number = next++;
+        reader->pos += size;
+        *bytes += m.len;
+        count++;
+        um_rcv_call(source->direct, msg);
+        if (__builtin_expect(msg->replacement != NULL, 0)) {
+            break;
+        }
+        if (__builtin_expect(um_smx_release_due(reader), 0)) {
+            um_smx_release(reader);
+        }
+    }
     msg->delivering = false;
+    um_dc_took(source->dc, count);
     if (__builtin_expect(msg->replacement != NULL, 0)) {
         source->msg = um_msg_template_next(msg);
         source->wall_ns = 0;
         source->direct = NULL;
     }
-    return true;
+    return count;
 }
 
-static const struct um_rcv_stream_events STREAM_EVENTS = {on_data, on_tsni, on_bos, on_eos, on_read_end, on_plain};
+static const struct um_rcv_stream_events STREAM_EVENTS = {on_data, on_tsni, on_bos, on_eos, on_read_end, on_ring};
 
 /* ---- sessions left unread for full collectors ---- */
 

@@ -545,15 +545,17 @@ void um_dc_on_data(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *
     on_data_slow(dc, now_ns, msg, buf);
 }
 
-bool um_dc_take_next(struct um_dc *dc, uint32_t sqn)
+bool um_dc_in_order(const struct um_dc *dc, uint32_t *next)
 {
-    if (sqn != dc->next || dc->state != DC_LIVE || dc->gaps.count != 0 || dc->reassembly.count != 0) {
-        return false;
-    }
-    dc->next = sqn + 1;
+    *next = dc->next;
+    return dc->state == DC_LIVE && dc->gaps.count == 0 && dc->reassembly.count == 0;
+}
+
+void um_dc_took(struct um_dc *dc, uint32_t count)
+{
+    dc->next += count;
     dc->delivered_any = true;
-    dc->stats.delivered++;
-    return true;
+    dc->stats.delivered += count;
 }
 
 void um_dc_on_tsni(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn)

@@ -77,9 +77,11 @@ void um_dc_destroy(struct um_dc *dc); /* nothing is delivered, nothing reported 
 /* The callbacks may not call back into this DC, and may destroy it only through a flag checked by the owner afterwards.
  */
 void um_dc_on_data(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *msg, struct um_buf *buf);
-/* True: the message with this number, without extension headers, is the next one and nothing is held back; it counts as
- * delivered, and the caller delivers it by itself. False: nothing has happened. Hot path. */
-bool um_dc_take_next(struct um_dc *dc, uint32_t sqn);
+/* The short way for messages in order and without extension headers. True: nothing is held back or missing, and *next is
+ * the number that is due: the caller may deliver it and those that follow by itself, and then tells how many it
+ * delivered. False: every message must come by um_dc_on_data(). Hot path. */
+bool um_dc_in_order(const struct um_dc *dc, uint32_t *next);
+void um_dc_took(struct um_dc *dc, uint32_t count);
 void um_dc_on_tsni(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn); /* 0xFFFFFFFF: nothing sent yet */
 void um_dc_on_timer(struct um_dc *dc, uint64_t now_ns);
 size_t um_dc_held(const struct um_dc *dc);             /* fragments in the order map */

@@ -32,6 +32,8 @@ struct um_udp_rcv_counts {
     uint64_t injected;                     /* lost on purpose (lbm_set_lbtrm_loss_rate and its like) */
 };
 
+struct um_smx_reader; /* transport/smx */
+
 /* The callbacks may make any stream leave, this one included, and join others. */
 struct um_rcv_stream_events {
     /* Data or request. `buf` holds the bytes; ref it to keep them. Hot path. */
@@ -42,9 +44,11 @@ struct um_rcv_stream_events {
     void (*on_eos)(struct um_rcv_stream *stream);
     /* One read is over: deliver what was bundled (delivery_control_message_batching, batch receive). May be NULL. */
     void (*on_read_end)(struct um_rcv_stream *stream, uint64_t now_ns);
-    /* A message without any extension header, in memory that is overwritten afterwards. False: nothing was done, it
-     * comes again as on_data. `wall_ns` is the time of day. May be NULL. Hot path of shared memory. */
-    bool (*on_plain)(struct um_rcv_stream *stream, const uint8_t *data, size_t len, uint32_t sqn, uint64_t wall_ns);
+    /* LBT-SMX: deliver messages of this stream straight from the ring, at most `most`, and give their room back.
+     * Returns how many, *bytes the payload; 0: the next one must come as on_data. `wall_ns` is the time of day. May be
+     * NULL. Hot path. */
+    unsigned (*on_ring)(struct um_rcv_stream *stream, struct um_smx_reader *reader, unsigned most, uint64_t wall_ns,
+                        uint64_t *bytes);
 };
 
 /* Set events, tidx and in_order and zero the rest before um_rcv_sessions_join(). */
@@ -54,7 +58,7 @@ struct um_rcv_stream {
     const struct um_rcv_stream_events *events;
     uint32_t tidx;
     bool paused;
-    bool no_read_end;               /* set by the caller: after on_plain it has no use for on_read_end */
+    bool no_read_end;               /* set by the caller: after on_ring it has no use for on_read_end */
     bool in_order;                  /* set by the caller: hold back the beginning while the transport repairs */
     bool open;                      /* data is handed on as it comes */
     struct um_rcv_opening *opening; /* what is held back; NULL: nothing */

@@ -79,25 +79,6 @@ static inline void um_rcv_session_begin(struct um_rcv_session *session)
 }
 bool um_rcv_session_message(struct um_rcv_session *session, const struct um_lbmc_msg *msg, struct um_buf *buf,
                             uint64_t now_ns);
-/* The short way for a message without extension headers. False: not possible now, give it to um_rcv_session_message().
- */
-static inline bool um_rcv_session_plain(struct um_rcv_session *session, const uint8_t *data, size_t len, uint32_t tidx,
-                                        uint32_t sqn, uint64_t wall_ns)
-{
-    struct um_rcv_stream *stream = session->last_stream;
-    if (__builtin_expect(
-            session->attention || stream == NULL || stream->tidx != tidx || stream->events->on_plain == NULL, 0)) {
-        return false;
-    }
-    if (!stream->no_read_end && stream->events->on_read_end != NULL && um_list_empty(&stream->touched)) {
-        um_list_push_back(&session->touched, &stream->touched);
-    }
-    if (__builtin_expect(!stream->events->on_plain(stream, data, len, sqn, wall_ns), 0)) {
-        return false;
-    }
-    session->msgs_rcved++;
-    return true;
-}
 /* A well-framed message that was dropped: activity, nothing else. */
 bool um_rcv_session_malformed(struct um_rcv_session *session);
 /* The source was heard without a message (session message, segment joined): BOS if it is due. */

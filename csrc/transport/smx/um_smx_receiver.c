@@ -15,7 +15,6 @@
 #include "transport/smx/um_smx_ring.h"
 
 #define WATCH_NS UM_NS_PER_SEC
-#define RELEASE_EVERY 16 /* messages after which the source may have their room again */
 #define BURST 256        /* messages of a session before the others have their turn */
 #define TICK_EVERY 64    /* polls between two looks at the clock; power of two */
 #define STAY_POLLS 4096  /* polls before the turn goes round, so that timers are seen to */
@@ -108,26 +107,48 @@ static __attribute__((noinline)) bool deliver_by_message(struct smx_receiver *re
     return um_rcv_session_message(&receiver->base, &receiver->msg, NULL, now_ns);
 }
 
+/* The short way, for the stream of the last message. Returns how many were delivered. */
+static inline unsigned deliver_from_ring(struct smx_receiver *receiver, unsigned most, uint64_t wall_ns)
+{
+    struct um_rcv_session *session = &receiver->base;
+    struct um_rcv_stream *stream = session->last_stream;
+    uint64_t bytes = 0;
+    if (session->attention || stream == NULL || stream->events->on_ring == NULL) {
+        return 0;
+    }
+    if (!stream->no_read_end && um_list_empty(&stream->touched)) {
+        um_list_push_back(&session->touched, &stream->touched);
+    }
+    unsigned count = stream->events->on_ring(stream, &receiver->reader, most, wall_ns, &bytes);
+    session->msgs_rcved += count;
+    session->bytes_rcved += bytes + (uint64_t)count * UM_SMX_RECORD_HEADER;
+    return count;
+}
+
 /* Deliver what is there, at most a burst. The caller has found the session not idle. False: it ended. */
 static bool deliver_burst(struct smx_receiver *receiver, uint64_t now_ns)
 {
     struct um_rcv_session *session = &receiver->base;
     struct um_smx_message message;
     enum um_smx_read rc = UM_SMX_IDLE;
-    unsigned count = 0;
     bool alive = true;
     uint64_t wall_ns = um_loop_wall_now(loop_of(receiver)); /* read at the last tick */
     um_rcv_session_begin(session);
-    while (alive && count < BURST && (rc = um_smx_next(&receiver->reader, &message)) == UM_SMX_MESSAGE) {
-        session->bytes_rcved += UM_SMX_RECORD_HEADER + message.len;
-        if (__builtin_expect(
-                !um_rcv_session_plain(session, message.data, message.len, message.topic_idx, message.sqn, wall_ns),
-                0)) {
-            alive = deliver_by_message(receiver, &message, now_ns);
+    for (unsigned count = 0, got; alive && count < BURST; count += got) {
+        got = deliver_from_ring(receiver, BURST - count, wall_ns);
+        if (got > 0) {
+            continue;
         }
-        if (alive && (++count % RELEASE_EVERY == 0 || um_smx_release_due(&receiver->reader))) {
+        rc = um_smx_next(&receiver->reader, &message);
+        if (rc != UM_SMX_MESSAGE) {
+            break;
+        }
+        session->bytes_rcved += UM_SMX_RECORD_HEADER + message.len;
+        alive = deliver_by_message(receiver, &message, now_ns);
+        if (alive && um_smx_release_due(&receiver->reader)) {
             um_smx_release(&receiver->reader);
         }
+        got = 1;
     }
     if (alive) {
         um_smx_release(&receiver->reader);

@@ -141,7 +141,7 @@ void um_smx_reader_init(struct um_smx_reader *reader, const struct um_shm_segmen
         .payload_max = segment->datagram_max - UM_SMX_RECORD_HEADER,
         .pos = start,
         .released = start,
-        .release_step = segment->ring_len / 8,
+        .release_step = segment->ring_len / 64,
         .slot = slot,
     };
 }

@@ -78,7 +78,8 @@ static inline void um_smx_count_claim(struct um_smx_session *session, struct um_
     um_smx_count(session, 1, len + UM_SMX_RECORD_HEADER);
 }
 
-static inline int um_smx_buff_acquire(struct um_src_stream *stream, void **buffer, size_t len, int flags)
+static inline __attribute__((always_inline)) int um_smx_buff_acquire(struct um_src_stream *stream, void **buffer,
+                                                                     size_t len, int flags)
 {
     struct um_smx_session *session = um_smx_session_of(stream->session);
     if (__builtin_expect(len <= session->writer.payload_max, 1)) {
