@@ -199,7 +199,7 @@ static int um_context_open_messaging(lbm_context_t *ctx)
 static int um_context_open(void *arg)
 {
     lbm_context_t *ctx = arg;
-    bool onload = um_onload_enter(ctx->opts.onload_acceleration_stack_name, NULL);
+    bool onload = um_onload_enter(ctx->opts.onload_acceleration_stack_name);
     int rc = ctx->reactor_only ? 0 : um_context_open_messaging(ctx);
     um_onload_leave(onload);
     if (rc < 0) {

@@ -8,6 +8,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "net/um_onload.h"
 #include "transport/smx/um_smx_receiver.h"
 #include "transport/ipc/um_ipc_receiver.h"
 #include "transport/tcp/um_tcp_receiver.h"
@@ -368,7 +369,10 @@ static struct um_rcv_session *create_session(struct um_rcv_sessions *sessions, c
                                              const lbm_transport_source_info_t *info,
                                              const struct um_receiver_options *opts)
 {
+    const char *stack = sessions->env->opts->onload_acceleration_stack_name; /* comes before that of the receiver */
+    bool onload = um_onload_enter(stack != NULL ? stack : opts->onload_acceleration_stack_name);
     struct um_rcv_session *session = create_transport(sessions, key, opts);
+    um_onload_leave(onload);
     if (session == NULL) {
         return NULL;
     }

@@ -1,6 +1,7 @@
 /* The set of transports of a context's sources. See um_src_transport.h. */
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "net/um_onload.h"
 #include "transport/um_src_transport.h"
 
 static const struct um_src_transport_ops *const known[] = {
@@ -87,7 +88,11 @@ int um_src_transports_attach(struct um_src_transports *set, const struct um_sour
         if (set->made[i] == NULL && (set->made[i] = known[i]->create(set->env)) == NULL) {
             return -1;
         }
-        return known[i]->attach(set->made[i], opts, topic, stream);
+        const char *stack = set->env->opts->onload_acceleration_stack_name; /* comes before that of the source */
+        bool onload = um_onload_enter(stack != NULL ? stack : opts->onload_acceleration_stack_name);
+        int rc = known[i]->attach(set->made[i], opts, topic, stream);
+        um_onload_leave(onload);
+        return rc;
     }
     return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3251",
                     "source \"%s\": transport %s is not implemented in this version", topic,
