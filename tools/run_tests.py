@@ -44,7 +44,8 @@ SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300, "lbtrm_crowd_sim": 100000} | dict
 SANITIZED_PART = "50"  # of the seeds run under the sanitizers
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
-C_FOLDERS = ("csrc", "include", "examples/c", "tests/c", "tests/sim", "tests/model", "tests/net", "tests/fuzz", "benchmarks")
+TEST_FOLDERS = ("tests/c", "tests/sim", "tests/model", "tests/net", "tests/fuzz")
+C_FOLDERS = ("csrc", "include", "examples/c", *TEST_FOLDERS, "benchmarks")
 
 
 @dataclass
