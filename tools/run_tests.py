@@ -41,6 +41,7 @@ RELIABLE_UDP_SIMS = tuple(
 )
 # tr_sim: minutes of virtual time for each seed. The crowds of lbtrm_crowd_sim run a hundredth of the seeds.
 SOAK_SEEDS = {"dc_sim": 100000, "tr_sim": 300, "lbtrm_crowd_sim": 100000} | dict.fromkeys(RELIABLE_UDP_SIMS, 100000)
+SOAK_PROGRAMS = ("shm_process_test", "smx_process_test")
 SANITIZED_PART = "50"  # of the seeds run under the sanitizers
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 PYTEST_COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
@@ -200,6 +201,21 @@ def stage_sim(settings: Settings) -> Tally:
     return total
 
 
+def stage_kills(settings: Settings) -> Tally:
+    """C tests that count further in the long run: processes killed, stopped and restarted. Otherwise in stage c."""
+    total = Tally()
+    for name in SOAK_PROGRAMS if settings.soak else ():
+        start = time.monotonic()
+        outcome = run([PRIVATE_NET, str(ROOT / "build" / "tests" / name)], 4 * 3600, {"UM_SOAK": "1"})
+        good = outcome.code == 0 and SUMMARY.search(outcome.output) is not None
+        for line in outcome.output.splitlines():
+            if "killed" in line or "restarts" in line:
+                record_figure(f"{name}", line)
+        print(f"   {name}: exit {outcome.code} in {time.monotonic() - start:.0f} s", flush=True)
+        total.add(Tally(passed=1) if good else Tally(failed=1, complaints=[f"{name}: {outcome.output[-6000:]}"]))
+    return total
+
+
 def stage_asan(_: Settings) -> Tally:
     total = configure_and_build(
         "build-asan",
@@ -354,6 +370,7 @@ STAGES: dict[str, Callable[[Settings], Tally]] = {
     "docs": stage_docs,
     "c": stage_c,
     "sim": stage_sim,
+    "kills": stage_kills,
     "python": stage_python,
     "asan": stage_asan,
     "asan-python": stage_asan_python,
@@ -362,7 +379,7 @@ STAGES: dict[str, Callable[[Settings], Tally]] = {
 }
 
 # The stages that have longer counts; the others are the same in `make test`.
-SOAK_STAGES = ["build", "sim", "python", "fuzz"]
+SOAK_STAGES = ["build", "sim", "kills", "python", "fuzz"]
 
 
 def figures() -> list[tuple[str, str]]:

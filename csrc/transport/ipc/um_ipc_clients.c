@@ -58,9 +58,10 @@ static void came(struct um_ipc_session *session, struct um_ipc_client *client, c
     session->clients_changed = true;
     if ((slot->flags & UM_SHM_SLOT_BUSY_WAIT) == 0 &&
         um_shm_control_attach(&client->signal, UM_SHM_IPC, context_id) != 0) {
-        um_log_limited(&session->signal_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-651",
-                       "%s: the receiver of process %u cannot be woken (%s): it will look by itself, twice a second",
-                       session->segment.path, client->pid, um_errmsg());
+        um_log_limited(
+            &session->signal_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-651",
+            "%s: the receiver of process %u cannot be woken (%s): it will look by itself, four times a second",
+            session->segment.path, client->pid, um_errmsg());
     }
 }
 

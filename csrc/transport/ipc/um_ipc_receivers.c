@@ -17,8 +17,8 @@
 
 #define BUFFER_SIZE (256u * 1024u)
 #define BUFFERS_KEPT 16u
-#define NAP_MAX_NS (500 * UM_NS_PER_MS) /* also the time a receiver is deaf to a source that cannot wake it */
-#define CHECK_NS UM_NS_PER_SEC
+#define NAP_MAX_NS (250 * UM_NS_PER_MS) /* also the time a receiver is deaf to a source that cannot wake it */
+#define CHECK_NS (250 * UM_NS_PER_MS)
 #define ROUNDS_BETWEEN_CLOCKS 1024u
 
 static struct um_ipc_rcv *rcv_at(struct um_list *node)
