@@ -493,6 +493,23 @@ TEST(x1_hearsay_costs_one_packet_in_a_backoff_interval_until_a_datagram_proves_i
     um_lbtrm_receiver_destroy(r);
 }
 
+TEST(x1_claim_falls_when_the_source_knows_of_less)
+{
+    struct um_lbtrm_receiver *r = new_receiver();
+    give(r, T0, 0, 0, false);
+    give_sm(r, T0, 100000, 0); /* forged */
+    run_receiver(r, T0 + 20 * SEC);
+    CHECK_EQ(out.lost, 100000);
+    give(r, T0 + 20 * SEC, 1, 0, false);
+    unsigned before = out.asked_count;
+    give_sm(r, T0 + 21 * SEC, 2, 0); /* 2 was lost, and nothing follows it */
+    run_receiver(r, T0 + 22 * SEC);
+    CHECK(out.asked_count > before && out.asked[(out.asked_count - 1) % 4096] == 2);
+    give(r, T0 + 22 * SEC, 2, 0, true);
+    CHECK(out.delivered == 3 && run_receiver(r, T0 + 50 * SEC) == 0);
+    um_lbtrm_receiver_destroy(r);
+}
+
 static size_t largest_allocation;
 
 static bool note_size(size_t size)

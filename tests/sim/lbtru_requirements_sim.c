@@ -190,11 +190,17 @@ TEST(s5_full_rate_again_within_a_second_after_congestion)
         o.every_ns = pace(&o, 0.9);
         struct ru_world *w = ru_create("s5_full_rate_again_within_a_second_after_congestion", seed, &o);
         ru_run(w, SIM_SEC);
-        w->options.net.loss = seed % 2 ? 0.4 : 0;
-        w->options.net.rate_bps = seed % 2 ? 0 : 1500000;
-        w->options.net.queue_bytes = 65536;
+        if (seed % 3 == 0) { /* the application wants more than the limit allows ... */
+            w->options.every_ns = o.every_ns / 2;
+        } else if (seed % 3 == 1) { /* ... the network loses much ... */
+            w->options.net.loss = 0.4;
+        } else { /* ... or carries little */
+            w->options.net.rate_bps = 1500000;
+            w->options.net.queue_bytes = 65536;
+        }
         ru_impair(w);
         ru_run(w, SIM_SEC);
+        w->options.every_ns = o.every_ns;
         w->options.net.loss = 0;
         w->options.net.rate_bps = 0;
         ru_impair(w);

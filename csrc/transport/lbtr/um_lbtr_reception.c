@@ -339,6 +339,31 @@ enum um_lbtr_arrival um_lbtr_reception_unexpected(struct um_lbtr_reception *rx, 
     return arrival;
 }
 
+/* A session message knows of less than another one claimed: the claim falls. What is missing up to `end` is looked for
+ * anew, also if it was given up while it was a claim only. */
+static void retract_claims(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t end)
+{
+    uint32_t known = rx->expected; /* behind the last gap */
+    rx->claim_end = end;
+    while (rx->gaps.count > 0) {
+        struct um_lbtr_gap *newest = um_lbtr_gaps_at(&rx->gaps, rx->gaps.count - 1);
+        if (um_sqn_older(newest->first, end)) {
+            newest->end = um_sqn_newer(newest->end, end) ? end : newest->end;
+            known = um_sqn_newer(newest->end, known) ? newest->end : known;
+            break;
+        }
+        um_lbtr_gaps_remove(&rx->gaps, rx->gaps.count - 1);
+    }
+    size_t index = um_lbtr_gaps_find(&rx->gaps, rx->expected);
+    uint32_t told = index < rx->gaps.count ? um_lbtr_gaps_at(&rx->gaps, index)->first : rx->expected;
+    if (um_sqn_newer(end, known)) {
+        add_gap(rx, now_ns, known, end);
+    }
+    if (um_sqn_newer(told, rx->expected)) {
+        add_gap(rx, now_ns, rx->expected, told);
+    }
+}
+
 bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t lead, uint32_t trail)
 {
     uint32_t end = lead + 1;
@@ -349,6 +374,8 @@ bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_
         uint32_t from = rx->claim_end;
         rx->claim_end = end;
         add_gap(rx, now_ns, from, end);
+    } else if (um_sqn_older(end, rx->claim_end) && !um_sqn_older(end, rx->expected)) {
+        retract_claims(rx, now_ns, end);
     }
     hear_trail(rx, now_ns, trail);
     return true;
