@@ -5,11 +5,8 @@
 #include "transport/um_src_transport.h"
 
 static const struct um_src_transport_ops *const known[] = {
-    &um_tcp_src_transport,
-    &um_lbtrm_src_transport,
-    &um_lbtru_src_transport,
-    &um_smx_src_transport,
-    &um_ipc_src_transport,
+    &um_tcp_src_transport, &um_lbtrm_src_transport, &um_lbtru_src_transport,
+    &um_smx_src_transport, &um_ipc_src_transport,
 };
 
 #define UM_TRANSPORTS (sizeof known / sizeof known[0])
