@@ -15,6 +15,7 @@
 #include "transport/smx/um_smx_ring.h"
 
 #define WATCH_NS UM_NS_PER_SEC
+#define LOG_INTERVAL_NS UM_NS_PER_SEC
 #define BURST 256        /* messages of a session before the others have their turn */
 #define TICK_EVERY 64    /* polls between two looks at the clock; power of two */
 #define STAY_POLLS 4096  /* polls before the turn goes round, so that timers are seen to */
@@ -38,8 +39,9 @@ struct smx_receiver {
     struct um_list node; /* receivers->polled, from the first message on */
     struct um_shm_segment segment;
     int slot;
-    bool count; /* transport_lbtsmx_message_statistics_enabled */
-    bool unknown_told;
+    bool count;            /* transport_lbtsmx_message_statistics_enabled */
+    uint64_t unknown_told; /* of reader.unknown, counted as malformed */
+    struct um_log_limit malformed_limit;
     struct um_smx_reader reader;
     struct um_lbmc_msg msg; /* as the streams expect it; only the changing fields are written */
     struct um_timer start_timer, watch_timer;
@@ -79,19 +81,22 @@ static void set_polled(struct smx_receiver *receiver, bool polled)
 
 /* ---- messages ---- */
 
-static void tell_unknown(struct smx_receiver *receiver)
+static void tell_unknown(struct smx_receiver *receiver, uint64_t now_ns)
 {
-    if (receiver->reader.unknown > 0 && !receiver->unknown_told) {
-        receiver->unknown_told = true;
-        um_log(UM_LOG_WARNING, "Core-6976-120", "%s: records of an unknown type are passed over",
-               receiver->base.source);
+    if (receiver->reader.unknown == receiver->unknown_told) {
+        return;
     }
+    receiver->base.msgs_malformed += receiver->reader.unknown - receiver->unknown_told;
+    receiver->unknown_told = receiver->reader.unknown;
+    um_log_limited(&receiver->malformed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6976-120",
+                   "%s: records of an unknown type are passed over", receiver->base.source);
 }
 
 static void corrupt(struct smx_receiver *receiver, uint64_t now_ns)
 {
-    um_log(UM_LOG_ERR, "Core-6976-147", "%s: what lies at position %llu of the ring is no record: session left",
-           receiver->base.source, (unsigned long long)receiver->reader.pos);
+    um_log_limited(&receiver->malformed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-6976-147",
+                   "%s: what lies at position %llu of the ring is no record: session left", receiver->base.source,
+                   (unsigned long long)receiver->reader.pos);
     um_rcv_session_malformed(&receiver->base);
     um_rcv_session_lost(&receiver->base, now_ns);
 }
@@ -152,7 +157,7 @@ static bool deliver_burst(struct smx_receiver *receiver, uint64_t now_ns)
     }
     if (alive) {
         um_smx_release(&receiver->reader);
-        tell_unknown(receiver);
+        tell_unknown(receiver, now_ns);
         if (rc == UM_SMX_CORRUPT) {
             corrupt(receiver, now_ns);
         }
@@ -320,7 +325,7 @@ static int start_thread(struct um_smx_receivers *receivers)
     if (receivers->started) {
         return 0;
     }
-    if (um_shm_thread_start(receivers->env, &receivers->thread, "um:smx", thread_main, thread_joined) != 0) {
+    if (um_shm_thread_start(receivers->env, &receivers->thread, "um:lbtsmx", thread_main, thread_joined) != 0) {
         return -1;
     }
     receivers->started = true;

@@ -17,13 +17,15 @@
 
 unsigned um_smx_reap(struct um_smx_session *session)
 {
+    static struct um_log_limit limit;
     unsigned gone = 0;
     for (uint32_t i = 0; i < session->segment.max_receivers; i++) {
         uint32_t pid = session->segment.slots[i].pid;
         if (um_shm_slot_reap(&session->segment, i)) {
             gone++;
-            um_log(UM_LOG_NOTICE, "Core-6976-145", "LBT-SMX:%x:%u: receiver in process %u is gone: its slot is free",
-                   session->segment.session_id, session->segment.transport_id, pid);
+            um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-6976-145",
+                           "LBT-SMX:%x:%u: receiver in process %u is gone: its slot is free",
+                           session->segment.session_id, session->segment.transport_id, pid);
         }
     }
     if (gone > 0) {
@@ -40,9 +42,10 @@ static void tell_evictions(struct um_smx_session *session)
     if (more > 0) {
         session->evictions_told = session->writer.evicted;
         atomic_fetch_add_explicit(&session->receivers_lost, more, memory_order_relaxed);
-        um_log(UM_LOG_ERR, "Core-6976-146",
-               "LBT-SMX:%x:%u: %u receivers wrote an impossible position and lost their slots",
-               session->segment.session_id, session->segment.transport_id, more);
+        static struct um_log_limit limit;
+        um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-6976-146",
+                       "LBT-SMX:%x:%u: %u receivers wrote an impossible position and lost their slots",
+                       session->segment.session_id, session->segment.transport_id, more);
     }
 }
 
