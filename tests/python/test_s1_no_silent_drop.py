@@ -39,6 +39,7 @@ EXEMPT = {
     "transport/lbtr/um_lbtr_reception.c:advance": RANGE,
     "transport/lbtr/um_lbtr_reception.c:fill": RANGE,
     "transport/lbtr/um_lbtr_reception.c:hear_trail": RANGE,
+    "transport/lbtr/um_lbtr_reception.c:retract_claims": RANGE,
     "transport/lbtr/um_lbtr_reception.c:um_lbtr_counters_drop": "counts through a table of counters",
     "transport/lbtr/um_lbtru_source.c:drop_silent_clients": "DISCONNECT tells of it; no data is concerned",
     "core/fd.c:um_fd_event_discard": EVENT,
