@@ -63,10 +63,10 @@ TEST(call_without_a_result_warns_in_the_log)
 {
     log_lines = 0;
     lbm_log(keep_line, NULL);
-    lbm_set_lbtrm_loss_rate(10);
+    lbm_set_uim_loss_rate(10);
     lbm_log(NULL, NULL);
     CHECK_EQ(log_lines, 1);
-    CHECK_CONTAINS(log_text, "lbm_set_lbtrm_loss_rate: loss injection is not implemented");
+    CHECK_CONTAINS(log_text, "lbm_set_uim_loss_rate: loss injection for unicast immediate messages is not implemented");
     CHECK_EQ(log_text[0], '0' + LBM_LOG_WARNING);
 }
 

@@ -81,7 +81,8 @@ static void on_read_end(struct um_rcv_stream *stream, uint64_t now_ns)
     sink_of(stream)->read_ends++;
 }
 
-static const struct um_rcv_stream_events events = {on_data, on_tsni, on_bos, on_eos, on_read_end};
+static const struct um_rcv_stream_events events = {
+    .on_data = on_data, .on_tsni = on_tsni, .on_bos = on_bos, .on_eos = on_eos, .on_read_end = on_read_end};
 
 /* The three pieces that a test may want to start with other options. */
 static void world_options(struct world *world)

@@ -123,13 +123,13 @@ TEST(other_transports_are_refused_by_name)
 {
     TEST_NEEDS_NET();
     lbm_context_t *ctx = net_context();
-    lbm_src_topic_attr_t *attr = attr_with("transport", "lbtrm");
+    lbm_src_topic_attr_t *attr = attr_with("transport", "broker");
     lbm_topic_t *topic;
     lbm_src_t *src;
     MUST(lbm_src_topic_alloc(&topic, ctx, "rm", attr));
     CHECK_EQ(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL), -1);
     CHECK_EQ(lbm_errnum(), LBM_EOPNOTSUPP);
-    CHECK_CONTAINS(lbm_errmsg(), "lbt-rm");
+    CHECK_CONTAINS(lbm_errmsg(), "broker");
     MUST(lbm_src_topic_attr_delete(attr));
     MUST(lbm_context_delete(ctx));
 }

@@ -84,8 +84,11 @@ static inline void udp_on_read_end(struct um_rcv_stream *stream, uint64_t now_ns
     udp_sink_of(stream)->read_ends++;
 }
 
-static const struct um_rcv_stream_events udp_sink_events = {udp_on_data, udp_on_tsni, udp_on_bos, udp_on_eos,
-                                                            udp_on_read_end};
+static const struct um_rcv_stream_events udp_sink_events = {.on_data = udp_on_data,
+                                                            .on_tsni = udp_on_tsni,
+                                                            .on_bos = udp_on_bos,
+                                                            .on_eos = udp_on_eos,
+                                                            .on_read_end = udp_on_read_end};
 
 /* Options are the defaults on the loopback interface; change them between the two calls. */
 static inline void udp_world_options(struct udp_world *world)
