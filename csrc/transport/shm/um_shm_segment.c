@@ -42,8 +42,8 @@ static const char *const prefix[] = {[UM_SHM_IPC] = "LBTIPC_", [UM_SHM_SMX] = "L
 
 /* ---- forks ---- */
 
-/* A lock belongs to the open file description, which a child shares: its copies of the descriptors are closed, so that
- * a child does not keep the locks of a dead parent. */
+/* A lock belongs to the open file description, which a child shares through descriptors and mappings. Its copies of the
+ * descriptors are closed, and mappings are not inherited, so that a child does not keep the locks of a dead parent. */
 
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct um_list fork_segments = {&fork_segments, &fork_segments}; /* fork_lock */
@@ -288,7 +288,11 @@ static int reserve(int fd, uint64_t len, const char *path)
 static void *map(int fd, uint64_t off, uint64_t len, int protection)
 {
     void *at = mmap(NULL, len, protection, MAP_SHARED | MAP_POPULATE, fd, (off_t)off);
-    return at == MAP_FAILED ? NULL : at;
+    if (at == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(at, len, MADV_DONTFORK);
+    return at;
 }
 
 static int identify(int fd, const char *path, dev_t *dev, ino_t *ino)
