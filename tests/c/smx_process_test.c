@@ -16,12 +16,6 @@
 #include "um_test_rcv.h"
 #include "um_test_shm.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 #define RECEIVERS_MAX 6
 #define WINDOW "8388608"
 
@@ -224,21 +218,23 @@ static void stress(int receivers, uint64_t messages)
 TEST(three_receivers_get_ten_million_messages_in_order)
 {
     TEST_NEEDS_NET();
-    stress(3, soak() ? 1000000000 : SANITIZED ? 300000 : 10000000);
+    stress(3, soak() ? 1000000000 : UM_TEST_SANITIZED ? 300000 : 10000000);
 }
 
 TEST(more_spinners_than_cores_lose_nothing)
 {
     TEST_NEEDS_NET();
     int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    stress(cores + 2 > RECEIVERS_MAX ? RECEIVERS_MAX : cores + 2, soak() ? 100000000 : SANITIZED ? 100000 : 2000000);
+    stress(cores + 2 > RECEIVERS_MAX ? RECEIVERS_MAX : cores + 2, soak()              ? 100000000
+                                                                  : UM_TEST_SANITIZED ? 100000
+                                                                                      : 2000000);
 }
 
 /* ---- kills ---- */
 
 static int kills(void)
 {
-    return soak() ? 1000 : SANITIZED ? 10 : 50;
+    return soak() ? 1000 : UM_TEST_SANITIZED ? 10 : 50;
 }
 
 static void random_pause(unsigned *seed)
@@ -359,7 +355,7 @@ TEST(h1_kills_during_set_up_leave_nothing_that_stops_a_restart)
     shared_make();
     unsigned seed = 3;
     lbm_log(silent, NULL);
-    for (int k = 0; k < (soak() ? 1000 : SANITIZED ? 10 : 100); k++) {
+    for (int k = 0; k < (soak() ? 1000 : UM_TEST_SANITIZED ? 10 : 100); k++) {
         pid_t victim = k % 2 == 0 ? start_source("smx/h1") : start_receiver(1, "smx/h1");
         random_pause(&seed);
         kill(victim, SIGKILL);

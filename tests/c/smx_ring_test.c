@@ -9,6 +9,7 @@
 #include "base/um_mem.h"
 #include "base/um_random.h"
 #include "transport/smx/um_smx_ring.h"
+#include "um_test_shm.h"
 
 #define SLOTS 4
 
@@ -326,11 +327,7 @@ TEST(random_bytes_in_the_ring_never_take_the_reader_outside)
 
 /* ---- threads ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define THREADED_MESSAGES 200000u
-#else
-#define THREADED_MESSAGES 3000000u
-#endif
+#define THREADED_MESSAGES (UM_TEST_SANITIZED ? 200000u : 3000000u)
 
 struct reading {
     struct um_smx_reader reader;

@@ -11,6 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Built with a sanitizer that makes everything slow: fewer rounds then. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UM_TEST_SANITIZED 1
+#endif
+#endif
+#if !defined(UM_TEST_SANITIZED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+#define UM_TEST_SANITIZED 1
+#endif
+#ifndef UM_TEST_SANITIZED
+#define UM_TEST_SANITIZED 0
+#endif
+
 static char um_test_shm_dir[64];
 static pid_t um_test_shm_owner;
 
