@@ -638,6 +638,13 @@ TEST(context_threads_survive_sampled_faults)
     with.filtering = with.queue = true;
     CHECK(torture_samples("embedded filtering", publish_and_subscribe, FAULT_MEMORY, samples));
     CHECK(torture_samples("embedded filtering", publish_and_subscribe, FAULT_SYSTEM, samples));
+    with.filtering = with.queue = false;
+    with.transport = "lbtrm";
+    CHECK(torture_samples("embedded LBT-RM", publish_and_subscribe, FAULT_MEMORY, samples / 2));
+    CHECK(torture_samples("embedded LBT-RM", publish_and_subscribe, FAULT_SYSTEM, samples / 2));
+    with.transport = "lbtru";
+    CHECK(torture_samples("embedded LBT-RU", publish_and_subscribe, FAULT_MEMORY, samples / 2));
+    CHECK(torture_samples("embedded LBT-RU", publish_and_subscribe, FAULT_SYSTEM, samples / 2));
 }
 
 /* ---- event queue, timers, descriptors ---- */
