@@ -209,7 +209,7 @@ def stage_kills(settings: Settings) -> Tally:
         outcome = run([PRIVATE_NET, str(ROOT / "build" / "tests" / name)], 4 * 3600, {"UM_SOAK": "1"})
         good = outcome.code == 0 and SUMMARY.search(outcome.output) is not None
         for line in outcome.output.splitlines():
-            if "killed" in line or "restarts" in line:
+            if "killed" in line or "restarts" in line or "none lost" in line:
                 record_figure(f"{name}", line)
         print(f"   {name}: exit {outcome.code} in {time.monotonic() - start:.0f} s", flush=True)
         total.add(Tally(passed=1) if good else Tally(failed=1, complaints=[f"{name}: {outcome.output[-6000:]}"]))
