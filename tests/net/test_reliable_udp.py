@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from figures import record
 from fixtures import needs_namespaces
+from hosts import SLOW
 from relay import Star
 from streams import SOAK, Result, Setting, Sink, Source, Stream
 
@@ -51,10 +52,14 @@ def check_counters(result: Result, setting: Setting) -> None:
     lead, source, counters = setting.lead, result.source, result.counters
     assert counters.troubles() == 0
     copies = [counters.flow("seen", f"{lead}.rx", 0, port + 1) for port in range(SINKS)]
-    assert source["rxs_sent"] == (max(copies) if lead == "rm" else sum(copies))
-    assert source["nak_pckts_rcved"] == counters.flow("sent", f"{lead}.nak", to=0)
+    passed = max(copies) if lead == "rm" else sum(copies)
+    dropped = result.kernel_drops  # on a busy machine, by the kernel, between a process and the relay
+    assert passed <= source["rxs_sent"] <= passed + dropped
+    passed = counters.flow("sent", f"{lead}.nak", to=0)
+    assert source["nak_pckts_rcved"] <= passed <= source["nak_pckts_rcved"] + dropped
     sent = sum(report.transport("nak_pckts_sent") for report in result.reports)
-    assert sent == counters.flow("seen", f"{lead}.nak", to=0)
+    passed = counters.flow("seen", f"{lead}.nak", to=0)
+    assert passed <= sent <= passed + dropped
     for port, report in enumerate(result.reports, 1):
         lost = counters.flow("lost", f"{lead}.data", 0, port)
         assert report.transport("lost") >= lost * 0.99 - 5  # some of the last may be lost when the sink has left
@@ -63,8 +68,11 @@ def check_counters(result: Result, setting: Setting) -> None:
 
 @pytest.mark.parametrize("impairment", IMPAIRMENTS)
 def test_everything_arrives_in_order_once(star: Star, setting: Setting, impairment: str) -> None:
-    config = setting.write("receiver transport_{t}_nak_generation_interval 30000")
-    stream = Stream(star, config, MESSAGES, "-s", 100, "-r", 50000, "-f", 5)
+    config = setting.write(
+        "receiver transport_{t}_nak_generation_interval 60000",
+        "receiver delivery_control_maximum_burst_loss 100000",  # 20 ms without a datagram would be a burst
+    )
+    stream = Stream(star, config, MESSAGES, "-s", 100, "-r", 40000, "-f", 5)
     star.rule("everything", **IMPAIRMENTS[impairment])
     stream.go()
     result = stream.finish(300)
@@ -83,23 +91,26 @@ def test_everything_arrives_in_order_once(star: Star, setting: Setting, impairme
     )
 
 
-def send_with_a_hole(star: Star, stream: Stream, rule: dict[str, object], seconds: float) -> Result:
-    """Sends while a rule holds for the given time after half a second."""
+def send_with_a_hole(star: Star, stream: Stream, rule: dict[str, object], lost: int) -> Result:
+    """Sends; after half a second a rule holds until it has taken so many datagrams on their way to host 1."""
     stream.go()
     time.sleep(0.5)
     star.rule("hole", **rule)
-    time.sleep(seconds)
+    end = time.monotonic() + 30 * SLOW
+    while star.counters().rule("hole", "lost", 1) < lost:
+        assert time.monotonic() < end, "nothing is sent"
+        time.sleep(0.05)
     star.say("clear hole")
     return stream.finish()
 
 
 def test_without_repairs_each_lost_message_is_reported(star: Star, setting: Setting) -> None:
-    """Repairs are cut off for three times the NAK generation interval while a tenth of the datagrams is lost."""
+    """Repairs are cut off for longer than the NAK generation interval while a tenth of the datagrams is lost."""
     messages = 15000
     config = setting.write("receiver transport_{t}_nak_generation_interval 1000")
     stream = Stream(star, config, messages, "-s", 100, "-r", 2000, "-f", 1)
     star.rule("repairs", kinds="repair", loss="100%")
-    result = send_with_a_hole(star, stream, {"kinds": f"{setting.lead}.data", "loss": "10%", "from": 0}, 3)
+    result = send_with_a_hole(star, stream, {"kinds": f"{setting.lead}.data", "loss": "10%", "from": 0}, 500)
     reported = 0
     for port, report in enumerate(result.reports, 1):
         report.assert_exact()
@@ -112,7 +123,7 @@ def test_without_repairs_each_lost_message_is_reported(star: Star, setting: Sett
         assert report.data["sources"][0]["begins"] == 1 and report.data["sources"][0]["ends"] == 0
         reported += report.total("lost_single")
     record(
-        f"{setting.transport}, repairs cut off for 3 times the NAK generation interval, 10 % loss",
+        f"{setting.transport}, repairs cut off for longer than the NAK generation interval, 10 % loss",
         f"{reported} messages lost, each reported in order, the others delivered",
     )
 
@@ -120,35 +131,36 @@ def test_without_repairs_each_lost_message_is_reported(star: Star, setting: Sett
 def test_a_long_hole_is_reported_as_one_burst(star: Star, setting: Setting) -> None:
     messages = 15000
     stream = Stream(star, setting.write(), messages, "-s", 100, "-r", 4000, "-f", 1)
-    result = send_with_a_hole(star, stream, {"kinds": "lbt", "loss": "100%", "to": 1}, 1)  # 4000 messages, limit 1024
+    hole = {"kinds": "lbt", "loss": "100%", "to": 1}
+    result = send_with_a_hole(star, stream, hole, 3000)  # the limit is 1024
     for number, report in enumerate(result.reports):
         report.assert_exact()
         assert report.total("bursts") == (1 if number == 0 else 0)
         assert len(report.missing) == (1 if number == 0 else 0)
         assert report.total("delivered") + report.total("lost_burst") == messages
-    assert 3000 < result.reports[0].total("lost_burst") < 6000
+    assert result.reports[0].total("lost_burst") > 2500
 
 
 def test_an_outage_that_outlasts_the_window_costs_exactly_what_left_it(star: Star, setting: Setting) -> None:
     """No burst limit: the receiver gets what the source still has and a report for each message that it has not."""
-    messages, size = 16000, 200
+    messages = 16000
     config = setting.write(
         "source transport_{t}_transmission_window_size 1000000",  # 5000 messages
         "receiver delivery_control_maximum_burst_loss 1000000",
         "receiver transport_{t}_nak_generation_interval 3000",
     )
-    stream = Stream(star, config, messages, "-s", size, "-r", 4000, "-f", 1)
-    result = send_with_a_hole(star, stream, {"kinds": "lbt", "loss": "100%", "to": 1}, 2.5)  # 10,000 messages
+    stream = Stream(star, config, messages, "-s", 200, "-r", 4000, "-f", 1)
+    result = send_with_a_hole(star, stream, {"kinds": "lbt", "loss": "100%", "to": 1}, 10000)
     for report in result.reports[1:]:
         report.assert_complete(messages)
     hit = result.reports[0]
     hit.assert_exact()
     assert hit.total("bursts") == 0
     assert hit.total("delivered") + hit.total("lost_single") == messages
-    assert 2000 < hit.total("lost_single") < 9000
+    assert 2000 < hit.total("lost_single") < 12000
     assert len(hit.missing) == 1, "what left the window is one stretch, the oldest of the hole"
     record(
-        f"{setting.transport}, outage of 2.5 s with a window of 1.25 s",
+        f"{setting.transport}, an outage of twice the transmission window",
         f"{hit.total('lost_single')} messages lost, one stretch, each reported; {hit.total('delivered')} delivered",
     )
 
