@@ -177,12 +177,15 @@ static int um_context_open_messaging(lbm_context_t *ctx)
     if (ctx->rcv_sessions == NULL) {
         return -1;
     }
-    ctx->resolver = um_resolver_create(ctx->loop, &ctx->opts, ctx->instance, &um_context_resolver_events, ctx);
-    if (ctx->resolver != NULL) {
-        um_resolver_set_host_id(ctx->resolver, um_shm_host_id());
+    uint32_t host_id = um_shm_host_id();
+    ctx->resolver = host_id == 0
+                        ? NULL
+                        : um_resolver_create(ctx->loop, &ctx->opts, ctx->instance, &um_context_resolver_events, ctx);
+    if (ctx->resolver == NULL) {
+        return -1;
     }
-    if (ctx->resolver == NULL ||
-        um_resolver_set_context_info(ctx->resolver, ctx->opts.context_name, ctx->env.request_ip.s_addr,
+    um_resolver_set_host_id(ctx->resolver, host_id);
+    if (um_resolver_set_context_info(ctx->resolver, ctx->opts.context_name, ctx->env.request_ip.s_addr,
                                      ctx->env.request_port) < 0 ||
         um_sources_init(ctx) < 0) {
         return -1;

@@ -101,7 +101,18 @@ static void fork_leave(struct um_list *node)
 const char *um_shm_directory(void)
 {
     const char *directory = getenv("UM_SHM_DIR");
-    return directory != NULL && directory[0] == '/' && strlen(directory) < 64 ? directory : "/dev/shm";
+    if (directory == NULL || directory[0] == '\0') {
+        return "/dev/shm";
+    }
+    if (directory[0] == '/' && strlen(directory) < 64) {
+        return directory;
+    }
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told)) {
+        um_log(UM_LOG_ERR, "Core-6976-145",
+               "UM_SHM_DIR \"%s\": must be an absolute path of at most 63 bytes; /dev/shm is used", directory);
+    }
+    return "/dev/shm";
 }
 
 static uint32_t fnv1a(uint32_t hash, const void *data, size_t len)
@@ -127,9 +138,16 @@ static size_t read_file(const char *path, char *out, size_t size)
 
 uint32_t um_shm_host_id(void)
 {
+    static const char path[] = "/proc/sys/kernel/random/boot_id";
     char boot_id[64];
     struct stat st = {0};
-    uint32_t hash = fnv1a(2166136261u, boot_id, read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof boot_id));
+    errno = 0;
+    size_t len = read_file(path, boot_id, sizeof boot_id);
+    if (len == 0 && errno != ENOENT && errno != EACCES) { /* without /proc, the directory says it alone */
+        um_error_os(errno, "Core-6976-139", "%s: cannot be read, so that this host is not known from others", path);
+        return 0;
+    }
+    uint32_t hash = fnv1a(2166136261u, boot_id, len);
     if (stat(um_shm_directory(), &st) == 0) {
         uint64_t place[2] = {st.st_dev, st.st_ino};
         hash = fnv1a(hash, place, sizeof place);

@@ -136,7 +136,8 @@ struct um_shm_segment {
     struct um_list fork_node;     /* descriptors closed in the child of a fork; own lock */
 };
 
-/* Host id of advertisements: FNV-1a of boot id and device and inode of the directory of the segments. 0 never. */
+/* Host id of advertisements: FNV-1a of boot id and device and inode of the directory of the segments. 0 + error: the
+ * boot id cannot be read now. */
 uint32_t um_shm_host_id(void);
 const char *um_shm_directory(void);                           /* UM_SHM_DIR, else /dev/shm */
 uint64_t um_shm_start_time(uint32_t pid);                     /* field 22 of /proc/PID/stat; 0: no such process */
