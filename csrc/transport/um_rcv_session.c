@@ -439,6 +439,9 @@ int um_rcv_sessions_join(struct um_rcv_sessions *sessions, const lbm_transport_s
         }
         return 0;
     }
+    if (session->ops->compare != NULL) {
+        session->ops->compare(session, opts);
+    }
     if (session->state == UM_RCV_ACTIVE) {
         um_list_push_back(&session->bos_due, &stream->bos_due);
         session->attention = true;

@@ -37,6 +37,9 @@ struct um_rcv_transport_ops {
     bool (*complete_before)(struct um_rcv_session *session, uint32_t position);
     void (*fill_stats)(const struct um_rcv_session *session, lbm_rcv_transport_stats_t *out); /* type and transport */
     void (*reset_stats)(struct um_rcv_session *session); /* NULL: nothing beside the counts of the base */
+    /* A further receiver joins: one warning for each of its options that differs from what the first one decided.
+     * NULL: there are none. */
+    void (*compare)(const struct um_rcv_session *session, const struct um_receiver_options *opts);
 };
 
 /* Source-side filtering, as the source asked for it with SSF_INIT. */

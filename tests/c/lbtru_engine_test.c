@@ -372,6 +372,46 @@ TEST(session_messages_go_to_each_client)
     um_lbtru_source_destroy(s);
 }
 
+TEST(a_request_without_a_port_to_answer_to_is_ignored)
+{
+    struct um_lbtru_source *s = source_with(SID, 10000000);
+    creq(s, T0, SID, &(struct um_lbtru_address){IP, 0});
+    CHECK_EQ(um_lbtru_source_clients(s), 0);
+    CHECK_EQ(out.types[UM_LBTRU_SM], 0);
+    CHECK_EQ(um_lbtru_source_counters(s)->packets_ignored, 1);
+    um_lbtru_source_destroy(s);
+}
+
+TEST(intervals_of_nothing_do_not_make_a_flood)
+{
+    um_rng_seed(&rng, 5);
+    memset(&out, 0, sizeof out);
+    struct um_lbtru_receiver *r = um_lbtru_receiver_create(
+        &(struct um_lbtru_receiver_config){IP, PORT, SID, {0, 200 * MS, SEC, 10 * SEC, true, 0}, 0, 100, 0, 60 * SEC},
+        &rng, &receiver_ops, NULL, T0);
+    for (int i = 0; i < 50; i++) {
+        um_lbtru_receiver_on_timer(r, T0 + 2 * MS);
+    }
+    CHECK_EQ(out.types[UM_LBTRU_CREQ], 2);
+    give_sm(r, T0 + 2 * MS, true, 0xffffffffu);
+    for (int i = 0; i < 50; i++) {
+        um_lbtru_receiver_on_timer(r, T0 + 4 * MS);
+    }
+    CHECK_EQ(out.types[UM_LBTRU_ACK], 2);
+    um_lbtru_receiver_destroy(r);
+    um_lbtr_limiter_init(&limiter, &(struct um_lbtr_limiter_config){10000000, 5000000, 100 * MS, false});
+    struct um_lbtru_source *s =
+        um_lbtru_source_create(&(struct um_lbtru_source_config){SID, 8192, 65536, 0, 500 * MS, 0, 0, 10 * SEC, 7, 0, 0},
+                               &limiter, &source_ops, NULL);
+    memset(&out, 0, sizeof out);
+    creq(s, T0, SID, &a);
+    for (int i = 0; i < 50; i++) {
+        um_lbtru_source_on_timer(s, T0 + 2 * MS);
+    }
+    CHECK_EQ(out.types[UM_LBTRU_SM], 2); /* the answer and one more */
+    um_lbtru_source_destroy(s);
+}
+
 TEST(number_of_clients_is_bounded)
 {
     struct um_lbtru_source *s = source_with(0, 10000000);

@@ -414,6 +414,77 @@ TEST(silence_after_data_ends_the_session_on_all_topics)
     udp_world_close(&world);
 }
 
+static void ask_for_statistics(struct udp_sink *sink)
+{
+    struct udp_sink *other = sink->arg;
+    lbm_rcv_transport_stats_t stats;
+    if (other->stream.session != NULL) { /* EOS has not been told to it yet */
+        CHECK_EQ(um_rcv_stream_kernel_drops(&other->stream), 0);
+        CHECK_EQ(um_rcv_stream_stats(&other->stream, &stats), 0);
+        sink->arg = NULL;
+    }
+}
+
+static void check_statistics_during_eos(struct udp_world *world, struct udp_source *source,
+                                        const lbm_transport_source_info_t *info)
+{
+    struct udp_sink one = {.on_eos = ask_for_statistics}, two = {.on_eos = ask_for_statistics};
+    one.arg = &two;
+    two.arg = &one;
+    CHECK_EQ(udp_join(world, &one, info, TIDX), 0);
+    CHECK_EQ(udp_join(world, &two, info, TIDX + 1), 0);
+    RUN(world, one.eos == 1 && two.eos == 1);
+    CHECK(one.arg == NULL || two.arg == NULL);
+    udp_source_close(source);
+}
+
+TEST(statistics_of_a_session_may_be_asked_for_while_its_end_is_told)
+{
+    TEST_NEEDS_NET();
+    struct udp_world world;
+    struct udp_source source;
+    udp_world_options(&world);
+    world.rcv_opts.transport_lbtrm_preactivity_timeout = 20;
+    world.rcv_opts.transport_lbtru_connect_interval = 5;
+    world.rcv_opts.transport_lbtru_maximum_connect_attempts = 2;
+    CHECK(udp_world_start(&world));
+    rm_source_open(&source, GROUP_A, 0x1234);
+    lbm_transport_source_info_t info = rm_info(&source, TIDX);
+    check_statistics_during_eos(&world, &source, &info);
+    ru_source_open(&source, 0x1234);
+    info = ru_info(&source, TIDX);
+    check_statistics_during_eos(&world, &source, &info);
+    udp_world_close(&world);
+}
+
+TEST(the_first_receiver_of_a_session_decides_and_others_are_told)
+{
+    TEST_NEEDS_NET();
+    struct udp_world world;
+    struct udp_source rm, ru;
+    struct udp_sink sinks[6] = {0};
+    CHECK(udp_world_open(&world));
+    rm_source_open(&rm, GROUP_A, 1);
+    ru_source_open(&ru, 2);
+    lbm_transport_source_info_t rm_source = rm_info(&rm, TIDX), ru_source = ru_info(&ru, TIDX);
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK_EQ(udp_join(&world, &sinks[i], &rm_source, TIDX + i), 0);
+        CHECK_EQ(udp_join(&world, &sinks[2 + i], &ru_source, TIDX + i), 0);
+    }
+    CHECK(strstr(test_log, "further receiver") == NULL);
+    world.rcv_opts.transport_lbtrm_nak_backoff_interval = 333;
+    world.rcv_opts.transport_lbtru_send_naks = 0;
+    CHECK_EQ(udp_join(&world, &sinks[4], &rm_source, TIDX + 4), 0);
+    CHECK_EQ(udp_join(&world, &sinks[5], &ru_source, TIDX + 4), 0);
+    CHECK_CONTAINS(test_log, "transport_lbtrm_nak_backoff_interval 333 of a further receiver is ignored");
+    CHECK_CONTAINS(test_log, "joined by its first one with 200");
+    CHECK_CONTAINS(test_log, "transport_lbtru_send_naks 0 of a further receiver is ignored");
+    CHECK(strstr(test_log, "activity_timeout") == NULL);
+    udp_source_close(&rm);
+    udp_source_close(&ru);
+    udp_world_close(&world);
+}
+
 TEST(naks_stop_at_the_cutoff_and_start_again)
 {
     TEST_NEEDS_NET();
@@ -876,6 +947,8 @@ TEST(a_callback_may_leave_the_last_session_of_the_socket_it_is_read_from)
     }
 }
 
+#define STRAY_PORT 24370
+
 static void check_failing_allocations(bool ru)
 {
     struct udp_source source;
@@ -890,8 +963,16 @@ static void check_failing_allocations(bool ru)
         struct udp_world world;
         struct udp_sink sink = {0};
         CHECK(udp_world_open(&world));
+        if (ru) { /* data for an earlier receiver on this port is there at once */
+            world.rcv_opts.transport_lbtru_port_low = world.rcv_opts.transport_lbtru_port_high = STRAY_PORT;
+            source.to = (struct sockaddr_in){
+                .sin_family = AF_INET, .sin_port = htons(STRAY_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        }
         test_fail_start(n);
         int rc = udp_join(&world, &sink, &info, TIDX);
+        if (ru) {
+            ru_send(&source, 0, TIDX + 1, 10);
+        }
         settle(&world);
         reached = test_fail_stop();
         CHECK(rc == 0 || um_errnum() == UM_ENOMEM);

@@ -789,6 +789,73 @@ TEST(lbtrm_time_stamps_come_once_for_each_datagram_with_its_first_message_and_ag
     close(nakker);
 }
 
+static uint16_t checksum(const uint8_t *bytes, size_t len)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < len; i += 2) {
+        sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* "Port unreachable" for a datagram from `from` to `to`, as anybody could send it. */
+static void send_unreachable(const struct sockaddr_in *from, const struct sockaddr_in *to)
+{
+    uint8_t message[8 + 28] = {3, 3};
+    uint8_t *ip = message + 8, *udp = ip + 20;
+    struct sockaddr_in host = {.sin_family = AF_INET, .sin_addr = from->sin_addr};
+    memcpy(ip, (const uint8_t[]){0x45, 0, 0, 36, 0, 1, 0, 0, 16, IPPROTO_UDP}, 10);
+    memcpy(ip + 12, &from->sin_addr, 4);
+    memcpy(ip + 16, &to->sin_addr, 4);
+    um_put16(ip + 10, checksum(ip, 20));
+    memcpy(udp, &from->sin_port, 2);
+    memcpy(udp + 2, &to->sin_port, 2);
+    um_put16(udp + 4, 16);
+    um_put16(message + 2, checksum(message, sizeof message));
+    int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+    CHECK_EQ(sendto(fd, message, sizeof message, 0, (struct sockaddr *)&host, sizeof host), (ssize_t)sizeof message);
+    close(fd);
+}
+
+/* The socket of this process that is connected to a group. */
+static int socket_to(const struct sockaddr_in *group)
+{
+    for (int fd = 0; fd < 256; fd++) {
+        struct sockaddr_in peer;
+        socklen_t len = sizeof peer;
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sin_family == AF_INET &&
+            peer.sin_addr.s_addr == group->sin_addr.s_addr && peer.sin_port == group->sin_port) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+TEST(an_unreachable_message_does_not_keep_a_loop_with_time_stamps_busy)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = udp_attr();
+    struct sockaddr_in group = {.sin_family = AF_INET, .sin_port = htons(24451)}, local;
+    socklen_t len = sizeof local;
+    inet_pton(AF_INET, GROUP, &group.sin_addr);
+    ctx_set(attr, "transport_lbtrm_source_timestamp", "1");
+    ctx_set(attr, "operational_mode", "sequential");
+    lbm_context_t *ctx = net_context_with(attr);
+    lbm_src_t *src = udp_source(ctx, "unreachable", NULL, "transport", "lbtrm", "transport_lbtrm_multicast_address",
+                                GROUP, "transport_lbtrm_destination_port", "24451");
+    struct pollfd out = {.fd = socket_to(&group)};
+    CHECK(out.fd >= 0);
+    CHECK_EQ(getsockname(out.fd, (struct sockaddr *)&local, &len), 0);
+    send_unreachable(&local, &group);
+    CHECK_EQ(poll(&out, 1, HANG_SECONDS * 1000), 1);
+    CHECK(out.revents & POLLERR);
+    MUST(lbm_context_process_events(ctx, 1));
+    CHECK_EQ(poll(&out, 1, 0), 0);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+}
+
 /* ---- options of a session, and the network ---- */
 
 static char warnings[8192];

@@ -30,6 +30,7 @@ struct udp_sink {
     bool bytes_wrong, data_before_bos;
     void (*on_data)(struct udp_sink *sink, const struct um_lbmc_msg *msg, struct um_buf *buf);
     void (*on_bos)(struct udp_sink *sink);
+    void (*on_eos)(struct udp_sink *sink);
     void *arg;
 };
 
@@ -76,7 +77,11 @@ static inline void udp_on_bos(struct um_rcv_stream *stream)
 
 static inline void udp_on_eos(struct um_rcv_stream *stream)
 {
-    udp_sink_of(stream)->eos++;
+    struct udp_sink *sink = udp_sink_of(stream);
+    sink->eos++;
+    if (sink->on_eos != NULL) {
+        sink->on_eos(sink);
+    }
 }
 
 static inline void udp_on_read_end(struct um_rcv_stream *stream, uint64_t now_ns)

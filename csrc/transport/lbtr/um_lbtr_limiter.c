@@ -147,7 +147,8 @@ uint64_t um_lbtr_limiter_next_interval(const struct um_lbtr_limiter *limiter, ui
 
 uint64_t um_lbtr_limiter_rx_queue_bytes(const struct um_lbtr_limiter *limiter)
 {
-    return (uint64_t)limiter->rx.allowance * (UM_NS_PER_SEC / limiter->rx.interval_ns);
+    uint64_t bytes = (uint64_t)limiter->rx.allowance * (UM_NS_PER_SEC / limiter->rx.interval_ns);
+    return bytes < INT32_MAX ? bytes : INT32_MAX; /* rx_queued must not wrap */
 }
 
 /* ---- turns ---- */

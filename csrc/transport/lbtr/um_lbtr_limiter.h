@@ -25,7 +25,7 @@ enum um_lbtr_turn_kind { UM_LBTR_TURN_NONE, UM_LBTR_TURN_DATA, UM_LBTR_TURN_NOTI
 /* A session's place in the order; embedded in the session. */
 struct um_lbtr_turn {
     struct um_list node;                   /* limiter lock */
-    enum um_lbtr_turn_kind kind;           /* limiter lock; read by the owner */
+    _Atomic(enum um_lbtr_turn_kind) kind;  /* changed under the limiter lock; the owner reads it without */
     void (*fn)(struct um_lbtr_turn *turn); /* DATA: it is your turn. NOTICE: nobody blocks any more. Only posts */
 };
 

@@ -15,8 +15,10 @@ struct um_lbtr_sm {
     uint32_t next_sqn;
 };
 
+/* An interval of 0 counts as a millisecond: the options allow it, and nothing must be sent without end. */
 static inline void um_lbtr_sm_init(struct um_lbtr_sm *sm, uint64_t min_ns, uint64_t max_ns)
 {
+    min_ns = min_ns < UM_NS_PER_MS ? UM_NS_PER_MS : min_ns;
     *sm = (struct um_lbtr_sm){.min_ns = min_ns, .max_ns = max_ns < min_ns ? min_ns : max_ns, .due_ns = UM_NEVER};
 }
 

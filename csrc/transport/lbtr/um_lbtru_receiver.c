@@ -68,6 +68,12 @@ static void acknowledge(struct um_lbtru_receiver *receiver, uint64_t now_ns)
                         um_lbtru_put_ack(packet, receiver->config.session_id, receiver->rx.expected - 1));
 }
 
+/* The options allow 0, but nothing must be sent without end. */
+static uint64_t at_least_ms(uint64_t interval_ns)
+{
+    return interval_ns < UM_NS_PER_MS ? UM_NS_PER_MS : interval_ns;
+}
+
 struct um_lbtru_receiver *um_lbtru_receiver_create(const struct um_lbtru_receiver_config *config, struct um_rng *rng,
                                                    const struct um_lbtru_receiver_ops *ops, void *io, uint64_t now_ns)
 {
@@ -76,6 +82,8 @@ struct um_lbtru_receiver *um_lbtru_receiver_create(const struct um_lbtru_receive
         return NULL;
     }
     receiver->config = *config;
+    receiver->config.connect_ns = at_least_ms(config->connect_ns);
+    receiver->config.ack_ns = at_least_ms(config->ack_ns);
     receiver->ops = ops;
     receiver->io = io;
     receiver->armed_ns = UM_NEVER;

@@ -398,7 +398,7 @@ void um_lbtru_source_on_packet(struct um_lbtru_source *source, uint64_t now_ns, 
                                const struct um_lbtru_address *from)
 {
     struct um_lbtru_packet packet;
-    if (um_lbtru_decode(data, len, &packet) != UM_LBTR_OK || !for_this_session(source, &packet)) {
+    if (um_lbtru_decode(data, len, &packet) != UM_LBTR_OK || !for_this_session(source, &packet) || from->port == 0) {
         source->counters.packets_ignored++;
         return;
     }

@@ -151,7 +151,8 @@ static const struct um_rcv_transport_ops ops = {.stop = op_stop,
                                                 .destroy = op_destroy,
                                                 .complete_before = op_complete_before,
                                                 .fill_stats = op_fill_stats,
-                                                .reset_stats = op_reset_stats};
+                                                .reset_stats = op_reset_stats,
+                                                .compare = um_lbtrm_receiver_compare};
 
 /* ---- joining ---- */
 
@@ -217,7 +218,7 @@ struct um_rcv_session *um_lbtrm_session_create(struct um_udp_receivers *receiver
         um_error_nomem("LBT-RM receive session", sizeof *rcv);
         return NULL;
     }
-    um_udp_session_init(&rcv->common, receivers, &engine_calls, &ops);
+    um_udp_session_init(&rcv->common, receivers, opts, &engine_calls, &ops);
     rcv->key = (struct um_lbtrm_channel_key){.ip = key->ip, .port = key->port, .session_id = key->session_id};
     if (join(rcv, opts, key) != 0) {
         um_udp_session_stop(&rcv->common);

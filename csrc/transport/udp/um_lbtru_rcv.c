@@ -38,7 +38,7 @@ static void on_datagram(void *user, uint64_t now_ns)
     struct um_udp_receivers *receivers = rcv->common.owner;
     const struct um_udp_datagram *datagram = &receivers->datagram;
     if (datagram->from_ip != rcv->config.source_ip || datagram->from_port != rcv->config.source_port ||
-        rcv->sock.fd < 0) {
+        rcv->sock.fd < 0 || rcv->engine == NULL) {
         receivers->counts.lbtru_unknown++;
         um_udp_tell_unknown(receivers, rcv->common.base.source);
         return;
@@ -192,7 +192,8 @@ static const struct um_rcv_transport_ops ops = {.start = op_start,
                                                 .destroy = op_destroy,
                                                 .complete_before = op_complete_before,
                                                 .fill_stats = op_fill_stats,
-                                                .reset_stats = op_reset_stats};
+                                                .reset_stats = op_reset_stats,
+                                                .compare = um_lbtru_receiver_compare};
 
 /* ---- joining ---- */
 
@@ -259,7 +260,7 @@ struct um_rcv_session *um_lbtru_session_create(struct um_udp_receivers *receiver
         um_error_nomem("LBT-RU receive session", sizeof *rcv);
         return NULL;
     }
-    um_udp_session_init(&rcv->common, receivers, &engine_calls, &ops);
+    um_udp_session_init(&rcv->common, receivers, opts, &engine_calls, &ops);
     rcv->config = read_options(receivers, opts, key);
     if (open_socket(rcv, opts) != 0) {
         um_udp_session_stop(&rcv->common);

@@ -170,7 +170,8 @@ void um_udp_receivers_counts_reset(struct um_udp_receivers *receivers)
 uint64_t um_udp_session_kernel_drops(const struct um_rcv_session *base)
 {
     struct um_udp_session *session = um_udp_session_of((struct um_rcv_session *)base);
-    return um_udp_kernel_drops(session->engine->socket(session));
+    const struct um_udp_socket *sock = session->engine->socket(session);
+    return sock != NULL ? um_udp_kernel_drops(sock) : 0; /* none: the session is over, its last events are told */
 }
 
 /* A gap that the kernel itself has made deserves to be told, because it can be cured. */

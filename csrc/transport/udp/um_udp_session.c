@@ -19,9 +19,11 @@ static void on_timer(struct um_timer *timer, uint64_t now_ns)
 }
 
 void um_udp_session_init(struct um_udp_session *session, struct um_udp_receivers *receivers,
-                         const struct um_udp_engine *engine, const struct um_rcv_transport_ops *ops)
+                         const struct um_receiver_options *opts, const struct um_udp_engine *engine,
+                         const struct um_rcv_transport_ops *ops)
 {
     session->base.ops = ops;
+    session->first = *opts;
     session->owner = receivers;
     session->engine = engine;
     session->due_ns = UM_NEVER;
@@ -127,4 +129,54 @@ size_t um_udp_receive_size(lbm_uint_t own, lbm_uint_t common)
 {
     size_t size = own != 0 ? own : common;
     return size < UM_LBTR_DATAGRAM_MAX ? size : UM_LBTR_DATAGRAM_MAX;
+}
+
+/* ---- the first receiver of a session decides ---- */
+
+#define COMPARED(id, field)                                                                                            \
+    {                                                                                                                  \
+        id, #field, (unsigned long)opts->field, (unsigned long)first->field                                            \
+    }
+
+struct compared {
+    const char *id, *option;
+    unsigned long wanted, has;
+};
+
+static void warn(const struct um_rcv_session *session, const struct compared *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].wanted != list[i].has) {
+            um_log(UM_LOG_WARNING, list[i].id,
+                   "%s: %s %lu of a further receiver is ignored: the session was joined by its first one with %lu",
+                   session->source, list[i].option, list[i].wanted, list[i].has);
+        }
+    }
+}
+
+void um_lbtrm_receiver_compare(const struct um_rcv_session *session, const struct um_receiver_options *opts)
+{
+    const struct um_receiver_options *first = &um_udp_session_of((struct um_rcv_session *)session)->first;
+    const struct compared list[] = {
+        COMPARED("Core-5688-3426", transport_lbtrm_nak_backoff_interval),
+        COMPARED("Core-5688-3427", transport_lbtrm_nak_suppress_interval),
+        COMPARED("Core-5688-3428", transport_lbtrm_nak_generation_interval),
+        COMPARED("Core-5688-3429", transport_lbtrm_preactivity_timeout),
+        COMPARED("Core-5688-3430", transport_lbtrm_activity_timeout),
+        COMPARED("Core-5688-3431", transport_lbtrm_send_naks),
+    };
+    warn(session, list, sizeof list / sizeof list[0]);
+}
+
+void um_lbtru_receiver_compare(const struct um_rcv_session *session, const struct um_receiver_options *opts)
+{
+    const struct um_receiver_options *first = &um_udp_session_of((struct um_rcv_session *)session)->first;
+    const struct compared list[] = {
+        COMPARED("Core-5688-3432", transport_lbtru_nak_backoff_interval),
+        COMPARED("Core-5688-3433", transport_lbtru_nak_suppress_interval),
+        COMPARED("Core-5688-3434", transport_lbtru_nak_generation_interval),
+        COMPARED("Core-5688-3435", transport_lbtru_activity_timeout),
+        COMPARED("Core-10327-10", transport_lbtru_send_naks),
+    };
+    warn(session, list, sizeof list / sizeof list[0]);
 }

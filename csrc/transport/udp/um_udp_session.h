@@ -34,7 +34,7 @@ struct um_udp_session;
 /* What differs between the two. */
 struct um_udp_engine {
     void (*on_timer)(struct um_udp_session *session, uint64_t now_ns);
-    struct um_udp_socket *(*socket)(struct um_udp_session *session);
+    struct um_udp_socket *(*socket)(struct um_udp_session *session); /* NULL: the session is over */
     const char *generation_option; /* for log lines: what bounds the time of repairs */
     const char *buffer_option;     /* for log lines: size of the receive buffer */
 };
@@ -44,8 +44,9 @@ struct um_udp_session {
     struct um_rcv_session base;
     struct um_udp_receivers *owner;
     const struct um_udp_engine *engine;
-    struct um_list node;      /* owner's sessions */
-    struct um_list pass_node; /* owner's pass */
+    struct um_receiver_options first; /* of the first receiver: numbers only, no strings are looked at */
+    struct um_list node;              /* owner's sessions */
+    struct um_list pass_node;         /* owner's pass */
     struct um_timer timer;
     uint64_t due_ns; /* of the timer; UM_NEVER */
     uint64_t lost_datagrams;
@@ -77,7 +78,8 @@ void um_udp_read_pass(struct um_udp_receivers *receivers, struct um_udp_socket *
 
 /* um_udp_session.c */
 void um_udp_session_init(struct um_udp_session *session, struct um_udp_receivers *receivers,
-                         const struct um_udp_engine *engine, const struct um_rcv_transport_ops *ops);
+                         const struct um_receiver_options *opts, const struct um_udp_engine *engine,
+                         const struct um_rcv_transport_ops *ops);
 void um_udp_session_stop(struct um_udp_session *session);
 void um_udp_session_enter(struct um_udp_session *session); /* into the present pass */
 void um_udp_sessions_end_pass(struct um_udp_receivers *receivers, uint64_t now_ns);
@@ -86,6 +88,9 @@ void um_udp_session_set_timer(struct um_udp_session *session, uint64_t due_ns);
 void um_udp_session_deliver(struct um_udp_session *session, const struct um_slice *payload, uint64_t now_ns);
 void um_udp_session_lost(struct um_udp_session *session, uint64_t now_ns, uint32_t first, uint32_t count,
                          enum um_lbtr_loss why);
+/* One warning for each option in which `opts` asks for something else than what the session was joined with. */
+void um_lbtrm_receiver_compare(const struct um_rcv_session *session, const struct um_receiver_options *opts);
+void um_lbtru_receiver_compare(const struct um_rcv_session *session, const struct um_receiver_options *opts);
 /* An interval of the options: milliseconds, unless the extension in microseconds is set. */
 uint64_t um_udp_interval_ns(lbm_ulong_t ms, lbm_ulong_t us);
 /* Longest datagram to be received. */

@@ -299,8 +299,13 @@ static void read_stamps(struct um_udp_source *source)
 static void on_out_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 {
     struct um_udp_source *source = UM_CONTAINER_OF(ufd, struct um_udp_source, out_fd);
-    if (source->stamps != NULL && (ready & UM_FD_HANGUP)) { /* the error queue is not empty */
-        read_stamps(source);
+    if (ready & UM_FD_HANGUP) { /* time stamps, or what an ICMP message said: that would be told again and again */
+        int ignored = 0;
+        socklen_t len = sizeof ignored;
+        if (source->stamps != NULL) {
+            read_stamps(source);
+        }
+        (void)getsockopt(ufd->fd, SOL_SOCKET, SO_ERROR, &ignored, &len);
     }
     if (ready & UM_FD_WRITE) {
         on_writable(source);
