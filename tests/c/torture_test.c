@@ -416,6 +416,7 @@ static bool make_source(lbm_context_t *ctx, lbm_src_t **out)
     TRY(lbm_src_topic_attr_str_setopt(attr, "resolver_advertisement_maximum_initial_interval", "20"));
     if (with.transport != NULL) {
         TRY(lbm_src_topic_attr_str_setopt(attr, "transport", with.transport));
+        TRY(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_transmission_window_size", "131072"));
     }
     if (with.filtering) {
         TRY(lbm_src_topic_attr_str_setopt(attr, "transport_source_side_filtering_behavior", "inclusion"));
@@ -625,6 +626,15 @@ static bool torture_samples(const char *name, bool (*scenario)(void), enum fault
         good = false;
     }
     return good;
+}
+
+TEST(lbtipc_survives_every_fault)
+{
+    TEST_NEEDS_NET();
+    memset(&with, 0, sizeof with);
+    with.mode = "sequential";
+    with.transport = "lbtipc";
+    CHECK(torture_all("receiver over LBT-IPC", publish_and_subscribe));
 }
 
 TEST(context_threads_survive_sampled_faults)
