@@ -159,12 +159,15 @@ TEST(relay_rules_meet_only_what_they_name)
     command(&impair, "rule some kinds=rm.data to=2 sqn=10-19 loss=100%");
     command(&impair, "rule first frames=3-4 to=3");
     command(&impair, "rule port port=9 loss=100%");
+    command(&impair, "rule held frames=1-5 to=1 delay=1ms");
     send_data(&impair, 100);
     CHECK_EQ(counts_of(&impair, 0, 1)->matched, 0u);
     CHECK_EQ(counts_of(&impair, 1, 1)->lost, 0u);
     CHECK_EQ(counts_of(&impair, 1, 2)->lost, 10u);
     CHECK_EQ(counts_of(&impair, 2, 3)->lost, 2u);
     CHECK_EQ(counts_of(&impair, 3, 1)->matched, 0u);
+    CHECK_EQ(counts_of(&impair, 4, 1)->delayed, 5u);
+    CHECK_EQ(counts_of(&impair, 4, 1)->lost, 0u);
     command(&impair, "clear some");
     command(&impair, "cut 1");
     send_data(&impair, 100);

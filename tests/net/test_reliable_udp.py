@@ -91,6 +91,23 @@ def test_everything_arrives_in_order_once(star: Star, setting: Setting, impairme
     )
 
 
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_l1_the_first_messages_are_repaired_however_late(star: Star, setting: Setting, overtaken: bool) -> None:
+    """A receiver that was ready gets every message, although repairs of the first take half a second and 20,000 others
+    come meanwhile; also when the very first datagram comes behind some later ones."""
+    messages = 40000
+    config = setting.write("receiver delivery_control_maximum_burst_loss 100000")
+    stream = Stream(star, config, messages, "-s", 100, "-r", 40000, "-f", 5)
+    data = f"{setting.lead}.data"
+    if overtaken:
+        star.rule("first", kinds=data, from_=0, frames="1-1", delay="20ms")
+    star.rule("lost", kinds=data, from_=0, frames="2-3" if overtaken else "1-2")
+    star.rule("late", kinds=f"{setting.lead}.rx", delay="500ms")
+    stream.go()
+    for report in stream.finish().reports:
+        report.assert_complete(messages)
+
+
 def send_with_a_hole(star: Star, stream: Stream, rule: dict[str, object], lost: int) -> Result:
     """Sends; after half a second a rule holds until it has taken so many datagrams on their way to host 1."""
     stream.go()

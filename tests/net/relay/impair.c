@@ -324,10 +324,17 @@ static bool matches(const struct impair_rule *rule, unsigned in, unsigned out, c
            sqn;
 }
 
-static bool draw_loss(struct impair_rule *rule, unsigned stream, uint64_t nth)
+/* Loss is all that a rule for some frames does, unless it says something else. */
+static bool loses_all(const struct impair_rule *rule)
 {
-    if (rule->count > 0) {
-        return nth > rule->skip && nth <= rule->skip + rule->count;
+    return rule->count > 0 && rule->loss == 0 && rule->burst_enter == 0 && rule->duplicate == 0 && rule->reorder == 0 &&
+           rule->corrupt == 0 && rule->delay_ns == 0 && rule->jitter_ns == 0 && rule->rate_bps == 0;
+}
+
+static bool draw_loss(struct impair_rule *rule, unsigned stream)
+{
+    if (loses_all(rule)) {
+        return true;
     }
     uint64_t *random = &rule->state[stream].random;
     if (rule->burst_enter > 0) {
@@ -340,14 +347,14 @@ static bool draw_loss(struct impair_rule *rule, unsigned stream, uint64_t nth)
     return rule->loss > 0 && uniform(random) < rule->loss;
 }
 
-static bool is_lost(struct impair_rule *rule, unsigned out, uint64_t serial, uint64_t nth)
+static bool is_lost(struct impair_rule *rule, unsigned out, uint64_t serial)
 {
     if (!rule->shared) {
-        return draw_loss(rule, out, nth);
+        return draw_loss(rule, out);
     }
     if (rule->shared_serial != serial) {
         rule->shared_serial = serial;
-        rule->shared_lost = draw_loss(rule, 0, nth);
+        rule->shared_lost = draw_loss(rule, 0);
     }
     return rule->shared_lost;
 }
@@ -398,7 +405,10 @@ static void apply(struct impair_rule *rule, uint64_t serial, unsigned out, const
 {
     struct impair_counts *counts = &rule->counts[out];
     counts->matched++;
-    if (is_lost(rule, out, serial, counts->matched)) {
+    if (rule->count > 0 && (counts->matched <= rule->skip || counts->matched > rule->skip + rule->count)) {
+        return;
+    }
+    if (is_lost(rule, out, serial)) {
         counts->lost++;
         fate->copies = 0;
         return;

@@ -29,7 +29,7 @@ struct impair_rule {
     bool corrupt_unseen; /* the checksum is put right again */
     uint64_t delay_ns, jitter_ns, reorder_ns;
     uint64_t rate_bps, queue_ns; /* a link of this rate with a queue of this time */
-    uint64_t skip, count;        /* with count: matching frames skip+1 to skip+count are lost, no others touched */
+    uint64_t skip, count;        /* with count: only matching frames skip+1 to skip+count; lost by default */
     struct {                     /* by port of leaving; [0] for shared draws */
         uint64_t random;
         bool bad;
