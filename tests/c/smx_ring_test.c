@@ -393,9 +393,8 @@ TEST(three_readers_get_every_message_of_a_writer_that_runs_as_it_can)
 /* The join rule: one reader that comes and goes. Only one: a second would keep the writer near. */
 struct joining {
     struct fixture *f;
-    atomic_bool stop;
+    atomic_bool stop, wrong;
     unsigned long joins, messages;
-    bool wrong;
 };
 
 static void *join_and_leave(void *arg)

@@ -669,8 +669,7 @@ TEST(a_silent_source_ends_at_the_activity_timeout_and_is_joined_again)
 
 struct echo {
     lbm_src_t *back;
-    int rc, create_rc, create_errnum;
-    lbm_context_t *ctx;
+    atomic_int rc, delete_rc, delete_errnum;
 };
 
 static int echo_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
@@ -684,8 +683,8 @@ static int echo_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
             memcpy(buffer, msg->data, msg->len);
             e->rc = lbm_src_buffs_complete(e->back);
         }
-        e->create_rc = lbm_src_delete(e->back);
-        e->create_errnum = lbm_errnum();
+        e->delete_rc = lbm_src_delete(e->back);
+        e->delete_errnum = lbm_errnum();
     }
     return 0;
 }
@@ -695,7 +694,7 @@ TEST(a_callback_may_send_but_not_delete)
     TEST_NEEDS_NET();
     lbm_context_t *a = net_context(), *b = net_context();
     struct recorder rec = RECORDER_INIT;
-    struct echo echo = {.ctx = b};
+    struct echo echo = {0};
     lbm_src_t *there = smx_source(a, "smx/there");
     echo.back = smx_source(b, "smx/back");
     lbm_rcv_t *ra = net_recording_receiver(a, "smx/back", &rec);
@@ -707,8 +706,8 @@ TEST(a_callback_may_send_but_not_delete)
         CHECK(recorder_wait(&rec, LBM_MSG_DATA, i + 1));
     }
     CHECK_EQ(echo.rc, 0);
-    CHECK_EQ(echo.create_rc, -1);
-    CHECK_EQ(echo.create_errnum, LBM_EOP);
+    CHECK_EQ(echo.delete_rc, -1);
+    CHECK_EQ(echo.delete_errnum, LBM_EOP);
     MUST(lbm_rcv_delete(ra));
     MUST(lbm_rcv_delete(rb));
     MUST(lbm_src_delete(there));

@@ -27,6 +27,7 @@ struct um_smx_receivers {
     struct um_transport_env *env;
     struct um_list polled;                /* [loop] smx_receiver.node */
     bool started;                         /* [loop] */
+    uint64_t wall_ns;                     /* [loop] time of day at the last look at the clock */
     struct um_shm_control_object control; /* [loop] shows the context to tools */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* there is something to poll, or stop */
@@ -137,7 +138,7 @@ static bool deliver_burst(struct smx_receiver *receiver, uint64_t now_ns)
     struct um_smx_message message;
     enum um_smx_read rc = UM_SMX_IDLE;
     bool alive = true;
-    uint64_t wall_ns = um_loop_wall_now(loop_of(receiver)); /* read at the last tick */
+    uint64_t wall_ns = receiver->receivers->wall_ns;
     um_rcv_session_begin(session);
     for (unsigned count = 0, got; alive && count < BURST; count += got) {
         got = deliver_from_ring(receiver, BURST - count, wall_ns);
@@ -174,6 +175,7 @@ static bool has_something(const struct smx_receiver *receiver)
 static void end_session(struct smx_receiver *receiver, uint64_t now_ns)
 {
     uint64_t most = receiver->reader.pos + 2 * receiver->segment.ring_len;
+    receiver->receivers->wall_ns = um_loop_wall_now(loop_of(receiver));
     while (has_something(receiver) && receiver->reader.pos < most) {
         if (!deliver_burst(receiver, now_ns)) {
             return;
@@ -221,10 +223,10 @@ static void look_for_closed(struct um_smx_receivers *receivers, uint64_t now_ns)
 }
 
 /* The clock is read between messages, not in their way. */
-static uint64_t tick(struct um_loop *loop)
+static uint64_t tick(struct um_smx_receivers *receivers, struct um_loop *loop)
 {
     um_loop_guest_tick(loop);
-    um_loop_wall_now(loop);
+    receivers->wall_ns = um_loop_wall_now(loop);
     return um_loop_now(loop);
 }
 
@@ -232,7 +234,7 @@ static uint64_t tick(struct um_loop *loop)
 static void poll_for_a_while(struct um_smx_receivers *receivers, struct um_shm_spin *spin)
 {
     struct um_loop *loop = receivers->env->loop;
-    uint64_t now_ns = tick(loop);
+    uint64_t now_ns = tick(receivers, loop);
     uint32_t idle = 0;
     for (uint32_t polls = 1; polls <= STAY_POLLS && !um_loop_guest_wanted(loop); polls++) {
         if (poll_sessions(receivers, now_ns)) {
@@ -245,7 +247,7 @@ static void poll_for_a_while(struct um_smx_receivers *receivers, struct um_shm_s
             }
         }
         if ((polls & (TICK_EVERY - 1)) == 0) {
-            now_ns = tick(loop);
+            now_ns = tick(receivers, loop);
         }
         if (um_list_empty(&receivers->polled)) {
             return;
@@ -329,6 +331,8 @@ static int start_thread(struct um_smx_receivers *receivers)
         return -1;
     }
     receivers->started = true;
+    um_shm_thread_pin(&receivers->thread, receivers->env->opts->um_lbtsmx_receiver_thread_cpu,
+                      "um_lbtsmx_receiver_thread_cpu");
     if (um_shm_control_create(&receivers->control, UM_SHM_SMX) != 0) {
         um_log(UM_LOG_WARNING, "Core-6976-148", "tools will not see this context: %s", um_errmsg());
     }
