@@ -217,6 +217,8 @@ class ContextOptions(TypedDict, total=False):
     transport_tcp_port_low: Number
     transport_tcp_receiver_socket_buffer: Number
     ud_acceleration: Switch
+    um_lbtipc_receiver_thread_cpu: Number
+    um_lbtsmx_receiver_thread_cpu: Number
     um_lead_maximum: Number
     um_profile: Number
     um_udp_segmentation_offload: Switch
@@ -732,6 +734,8 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "transport_tcp_port_low": Option("PORT", "14371", None, None, (), "", False, "yes"),
         "transport_tcp_receiver_socket_buffer": Option("NUMBER", "0", None, None, (), "bytes", False, "yes"),
         "ud_acceleration": Option("SWITCH", "0", None, None, (), "", False, "no effect"),
+        "um_lbtipc_receiver_thread_cpu": Option("NUMBER", "-1", -1, 4095, (), "", False, "yes"),
+        "um_lbtsmx_receiver_thread_cpu": Option("NUMBER", "-1", -1, 4095, (), "", False, "yes"),
         "um_lead_maximum": Option("NUMBER", "1048576", 1, 1073741823, (), "datagrams", False, "yes"),
         "um_profile": Option("ENUM", "none", None, None, ("none", "low_latency"), "", False, "yes"),
         "um_udp_segmentation_offload": Option("SWITCH", "1", None, None, (), "", False, "yes"),

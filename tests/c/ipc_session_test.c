@@ -1,6 +1,7 @@
 /* LBT-IPC through the public interface, in one process: sources, receivers, batching and fragments, the rules of ids,
  * both pacings, the two kinds of receive thread and the application's, statistics, events, the end of a session.
  * Resolution runs on a private loopback network, segments lie in a directory of this test's own. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -955,4 +956,57 @@ TEST(session_messages_keep_a_silent_session_alive)
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(rctx));
     MUST(lbm_context_delete(sctx));
+}
+
+/* ---- where the receive thread runs ---- */
+
+struct placed {
+    atomic_int cpus; /* that the thread may run on; 0: no message yet */
+};
+
+static int where_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
+{
+    cpu_set_t set;
+    struct placed *p = clientd;
+    if (msg->type == LBM_MSG_DATA && sched_getaffinity(0, sizeof set, &set) == 0) {
+        atomic_store(&p->cpus, CPU_COUNT(&set));
+    }
+    return 0;
+}
+
+static int cpus_of_receiver(const char *cpu)
+{
+    struct placed p = {0};
+    lbm_context_t *sctx = net_context(), *rctx = context_option("um_lbtipc_receiver_thread_cpu", cpu);
+    lbm_src_t *src = ipc_source(sctx, "ipc/cpu");
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/cpu", NULL, where_cb, &p, NULL);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    net_send(src, "x");
+    for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&p.cpus) == 0; i++) {
+        usleep(1000);
+    }
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+    return atomic_load(&p.cpus);
+}
+
+TEST(the_receive_thread_can_be_kept_on_one_processor)
+{
+    TEST_NEEDS_NET();
+    cpu_set_t all;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    CHECK_EQ(cpus_of_receiver("-1"), CPU_COUNT(&all));
+    int first = 0;
+    while (!CPU_ISSET(first, &all)) {
+        first++;
+    }
+    char cpu[16];
+    snprintf(cpu, sizeof cpu, "%d", first);
+    CHECK_EQ(cpus_of_receiver(cpu), 1);
+    log_start();
+    CHECK_EQ(cpus_of_receiver("4095"), CPU_COUNT(&all)); /* there is none: told, and received all the same */
+    CHECK(was_logged("um_lbtipc_receiver_thread_cpu 4095"));
+    lbm_log(NULL, NULL);
 }

@@ -199,6 +199,8 @@ int um_ipc_receivers_start(struct um_ipc_receivers *receivers)
             return -1;
         }
         receivers->started = true;
+        um_shm_thread_pin(&receivers->thread, receivers->env->opts->um_lbtipc_receiver_thread_cpu,
+                          "um_lbtipc_receiver_thread_cpu");
     }
     return 0;
 }

@@ -3,10 +3,14 @@
 #define _GNU_SOURCE
 #include "transport/shm/um_shm_thread.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/um_error.h"
+#include "base/um_log.h"
 #include "base/um_mem.h"
 
 static void *run(void *arg)
@@ -35,6 +39,26 @@ int um_shm_thread_start(struct um_transport_env *env, struct um_shm_thread *thre
     }
     um_list_push_back(&env->threads, &thread->node);
     return 0;
+}
+
+void um_shm_thread_pin(const struct um_shm_thread *thread, int cpu, const char *option)
+{
+    if (cpu < 0) {
+        return;
+    }
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    size_t size = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    int rc = ENOMEM;
+    if (set != NULL) {
+        CPU_ZERO_S(size, set);
+        CPU_SET_S((size_t)cpu, size, set);
+        rc = pthread_setaffinity_np(thread->thread, size, set);
+        CPU_FREE(set);
+    }
+    if (rc != 0) {
+        um_log(UM_LOG_WARNING, "Core-6976-160", "%s %d: thread %s cannot be kept there: %s", option, cpu, thread->name,
+               strerror(rc));
+    }
 }
 
 void um_shm_threads_join(struct um_transport_env *env)

@@ -23,6 +23,8 @@ struct um_shm_thread {
 /* [loop] All signals are blocked in it. -1 + error; `joined` is not called then. */
 int um_shm_thread_start(struct um_transport_env *env, struct um_shm_thread *thread, const char *name,
                         void (*main)(struct um_shm_thread *), void (*joined)(struct um_shm_thread *));
+/* Keep the thread on one processor; -1: wherever the system likes. What cannot be is warned of. `option` names it. */
+void um_shm_thread_pin(const struct um_shm_thread *thread, int cpu, const char *option);
 /* Every thread of the context, which was told to stop. Not on the loop, and the loop must be free to be entered. */
 void um_shm_threads_join(struct um_transport_env *env);
 
