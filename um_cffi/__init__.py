@@ -22,7 +22,7 @@ from um_cffi import config, logs, testing  # noqa: E402
 from um_cffi._base import after_fork as _after_fork  # noqa: E402
 from um_cffi._native import lib as _lib  # noqa: E402
 from um_cffi._paths import get_include, get_library, get_pkgconfig_dir, get_program  # noqa: E402
-from um_cffi.batch import RECORD, Batch, Message, forget_memory  # noqa: E402
+from um_cffi.batch import RECORD, Batch, Message, Slot, forget_memory  # noqa: E402
 from um_cffi.context import Context  # noqa: E402
 from um_cffi.dispatch import EventQueue, Timer  # noqa: E402
 from um_cffi.errors import (  # noqa: E402
@@ -82,6 +82,7 @@ __all__ = [
     "OutOfMemory",
     "Receiver",
     "ReceiverEvent",
+    "Slot",
     "Source",
     "SourceEvent",
     "SourceEventType",

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -26,6 +27,7 @@ typedef struct um_py_item_stct {
     int kind;       /* log level or LBM_SRC_EVENT_* */
     uint32_t first; /* sequence numbers, 0 if the event has none */
     uint32_t last;
+    int64_t timestamp_ns; /* 0 if the event has none */
     char text[UM_PY_TEXT_MAX];
 } um_py_item_t;
 
@@ -97,7 +99,7 @@ static void um_py_queue_wake(um_py_queue_t *queue)
 }
 
 static void um_py_queue_put(um_py_queue_t *queue, uint64_t owner, int kind, const char *text, uint32_t first,
-                            uint32_t last)
+                            uint32_t last, int64_t timestamp_ns)
 {
     um_py_item_t *item = malloc(sizeof *item);
     if (item != NULL) {
@@ -106,6 +108,7 @@ static void um_py_queue_put(um_py_queue_t *queue, uint64_t owner, int kind, cons
         item->kind = kind;
         item->first = first;
         item->last = last;
+        item->timestamp_ns = timestamp_ns;
         strncpy(item->text, text, sizeof item->text - 1);
         item->text[sizeof item->text - 1] = 0;
     }
@@ -160,7 +163,7 @@ static uint64_t um_py_queue_dropped(um_py_queue_t *queue)
 
 static int um_py_on_log(int level, const char *message, void *clientd)
 {
-    um_py_queue_put(clientd, 0, level, message, 0, 0);
+    um_py_queue_put(clientd, 0, level, message, 0, 0, 0);
     return 0;
 }
 
@@ -183,6 +186,36 @@ static um_py_queue_t *um_py_event_queue_create(void)
 /* ---- sources ---- */
 
 /*
+ * One LBT-SMX session of this process. The library has general sends publish everything that is acquired, so sends and
+ * acquired messages take turns.
+ */
+typedef struct um_py_turn_stct {
+    pthread_mutex_t lock;                   /* held by sends while they are in the library */
+    const struct um_py_source_stct *holder; /* has acquired messages that are not complete; NULL: nobody */
+} um_py_turn_t;
+
+static um_py_turn_t *um_py_turn_create(void)
+{
+    um_py_turn_t *turn = calloc(1, sizeof *turn);
+    if (turn != NULL)
+        pthread_mutex_init(&turn->lock, NULL);
+    return turn;
+}
+
+static void um_py_turn_delete(um_py_turn_t *turn)
+{
+    pthread_mutex_destroy(&turn->lock);
+    free(turn);
+}
+
+static unsigned um_py_generation; /* number of forks behind this process; GIL */
+
+static void um_py_forked_again(void)
+{
+    um_py_generation++;
+}
+
+/*
  * One source of the binding: what its event callback needs, and who is inside a send. Outlives the lbm_src_t; freed by
  * Python when nothing refers to the source object any more.
  */
@@ -195,6 +228,12 @@ typedef struct um_py_source_stct {
     int senders;            /* inside a call on src */
     uint64_t wakeups;       /* WAKEUP events so far */
     int fd;                 /* readable after a WAKEUP, for event loops; -1 until wanted */
+    um_py_turn_t *turn;     /* of its session; NULL: not LBT-SMX. Set before src */
+    unsigned generation;    /* the following belong to whoever has the GIL */
+    int sealed;             /* nothing may be acquired any more */
+    size_t acquired;        /* messages acquired and not complete */
+    size_t exports;         /* views of these */
+    uint64_t published;     /* times that acquired messages were completed or given back */
 } um_py_source_t;
 
 static um_py_source_t *um_py_source_create(uint64_t owner, um_py_queue_t *events)
@@ -211,6 +250,7 @@ static um_py_source_t *um_py_source_create(uint64_t owner, um_py_queue_t *events
     state->owner = owner;
     state->fd = -1;
     state->events = events;
+    state->generation = um_py_generation;
     return state;
 }
 
@@ -223,9 +263,10 @@ static void um_py_source_delete(um_py_source_t *state)
     free(state);
 }
 
-static void um_py_source_open(um_py_source_t *state, lbm_src_t *src)
+static void um_py_source_open(um_py_source_t *state, lbm_src_t *src, um_py_turn_t *turn)
 {
     pthread_mutex_lock(&state->lock);
+    state->turn = turn;
     state->src = src;
     pthread_mutex_unlock(&state->lock);
 }
@@ -242,6 +283,26 @@ static lbm_src_t *um_py_source_enter(um_py_source_t *state, uint64_t *wakeups)
     if (src == NULL)
         lbm_seterr(LBM_EINVAL, "the source is closed");
     return src;
+}
+
+/* Before a send: 0; -1 while messages of the session are acquired. um_py_send_over() afterwards. */
+static int um_py_send_turn(um_py_source_t *state)
+{
+    um_py_turn_t *turn = state->turn;
+    if (turn == NULL)
+        return 0;
+    pthread_mutex_lock(&turn->lock);
+    if (turn->holder == NULL)
+        return 0;
+    pthread_mutex_unlock(&turn->lock);
+    lbm_seterr(LBM_EOP, "messages acquired from the LBT-SMX session are not complete: complete() or cancel() first");
+    return -1;
+}
+
+static void um_py_send_over(um_py_source_t *state)
+{
+    if (state->turn != NULL)
+        pthread_mutex_unlock(&state->turn->lock);
 }
 
 static void um_py_source_leave(um_py_source_t *state)
@@ -292,6 +353,7 @@ static int um_py_on_source_event(lbm_src_t *src, int event, void *ed, void *clie
     um_py_source_t *state = clientd;
     const char *text = "";
     uint32_t first = 0, last = 0;
+    int64_t timestamp_ns = 0;
     switch (event) {
     case LBM_SRC_EVENT_WAKEUP:
         um_py_source_on_wakeup(state);
@@ -310,11 +372,18 @@ static int um_py_on_source_event(lbm_src_t *src, int event, void *ed, void *clie
             last = info->last_sequence_number;
         }
         break;
+    case LBM_SRC_EVENT_TIMESTAMP:
+        if (ed != NULL) {
+            const lbm_src_event_timestamp_info_t *info = ed;
+            first = last = info->sequence_number;
+            timestamp_ns = (int64_t)info->hr_timestamp.tv_sec * 1000000000 + (int64_t)info->hr_timestamp.tv_nsec;
+        }
+        break;
     default:
         break;
     }
     if (state->events != NULL)
-        um_py_queue_put(state->events, state->owner, event, text, first, last);
+        um_py_queue_put(state->events, state->owner, event, text, first, last, timestamp_ns);
     return 0;
 }
 
@@ -329,10 +398,31 @@ static void um_py_deadline(struct timespec *at, int slice_ms)
     }
 }
 
-/* Waits for a WAKEUP after the `seen`-th or the closing of the source; 0 when the deadline has passed first. */
-static int um_py_await_room(um_py_source_t *state, uint64_t seen, const struct timespec *deadline)
+#define UM_PY_SPINS 400    /* looks for room in shared memory before waiting for a WAKEUP */
+#define UM_PY_SPIN_NS 5000 /* between two of them */
+
+/* Receivers of shared memory make room within microseconds, and WAKEUP comes from a timer: look again soon. */
+static void um_py_spin(void)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        sched_yield();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + (now.tv_nsec - begin.tv_nsec) < UM_PY_SPIN_NS);
+}
+
+/*
+ * Waits for a WAKEUP after the `seen`-th or the closing of the source; 0 when the deadline has passed first. *spins
+ * counts the looks since something was sent.
+ */
+static int um_py_await_room(um_py_source_t *state, uint64_t seen, const struct timespec *deadline, unsigned *spins)
 {
     int result = 0;
+    if (state->turn != NULL && (*spins)++ < UM_PY_SPINS) {
+        um_py_spin();
+        return 1;
+    }
     pthread_mutex_lock(&state->lock);
     while (state->wakeups == seen && state->src != NULL && result == 0)
         result = pthread_cond_timedwait(&state->changed, &state->lock, deadline);
@@ -348,7 +438,11 @@ static int um_py_try_send(um_py_source_t *state, const char *data, size_t len, i
     lbm_src_t *src = um_py_source_enter(state, &wakeups);
     if (src == NULL)
         return -1;
-    int result = lbm_src_send(src, data, len, flags | LBM_SRC_NONBLOCK);
+    int result = um_py_send_turn(state);
+    if (result == 0) {
+        result = lbm_src_send(src, data, len, flags | LBM_SRC_NONBLOCK);
+        um_py_send_over(state);
+    }
     um_py_source_leave(state);
     return result;
 }
@@ -360,7 +454,11 @@ static int um_py_try_sendv(um_py_source_t *state, const lbm_iovec_t *iov, int nu
     lbm_src_t *src = um_py_source_enter(state, &wakeups);
     if (src == NULL)
         return -1;
-    int result = lbm_src_sendv(src, iov, num, flags | LBM_SRC_NONBLOCK | LBM_MSG_IOV_GATHER);
+    int result = um_py_send_turn(state);
+    if (result == 0) {
+        result = lbm_src_sendv(src, iov, num, flags | LBM_SRC_NONBLOCK | LBM_MSG_IOV_GATHER);
+        um_py_send_over(state);
+    }
     um_py_source_leave(state);
     return result;
 }
@@ -373,6 +471,7 @@ static int um_py_send(um_py_source_t *state, const char *data, size_t len, const
                       int slice_ms)
 {
     struct timespec deadline;
+    unsigned spins = 0;
     um_py_deadline(&deadline, slice_ms);
     for (;;) {
         uint64_t seen;
@@ -380,7 +479,7 @@ static int um_py_send(um_py_source_t *state, const char *data, size_t len, const
             return -1;
         um_py_source_leave(state);
         int result = iov != NULL ? um_py_try_sendv(state, iov, num, flags) : um_py_try_send(state, data, len, flags);
-        if (result == 0 || lbm_errnum() != LBM_EWOULDBLOCK || !um_py_await_room(state, seen, &deadline))
+        if (result == 0 || lbm_errnum() != LBM_EWOULDBLOCK || !um_py_await_room(state, seen, &deadline, &spins))
             return result;
     }
 }
@@ -393,6 +492,7 @@ static int um_py_send_many(um_py_source_t *state, const char *base, const uint64
                            size_t stride, size_t length, size_t count, int flags, int slice_ms, size_t *sent)
 {
     struct timespec deadline;
+    unsigned spins = 0;
     um_py_deadline(&deadline, slice_ms);
     while (*sent < count) {
         uint64_t seen;
@@ -401,15 +501,56 @@ static int um_py_send_many(um_py_source_t *state, const char *base, const uint64
         if (src == NULL)
             return -1;
         int how = flags | LBM_SRC_NONBLOCK;
-        int result = offsets != NULL ? um_src_send_many(src, base, offsets + *sent, lengths + *sent, left, how, &done)
+        int result = um_py_send_turn(state);
+        if (result == 0) {
+            result = offsets != NULL ? um_src_send_many(src, base, offsets + *sent, lengths + *sent, left, how, &done)
                                      : um_src_send_array(src, base + *sent * stride, stride, length, left, how, &done);
+            um_py_send_over(state);
+        }
         um_py_source_leave(state);
         *sent += done;
+        spins = done > 0 ? 0 : spins;
         if (result != 0 &&
-            (slice_ms == 0 || lbm_errnum() != LBM_EWOULDBLOCK || !um_py_await_room(state, seen, &deadline)))
+            (slice_ms == 0 || lbm_errnum() != LBM_EWOULDBLOCK || !um_py_await_room(state, seen, &deadline, &spins)))
             return result;
     }
     return 0;
+}
+
+/* lbm_src_flush(), which publishes as sends do. */
+static int um_py_flush(um_py_source_t *state)
+{
+    uint64_t wakeups;
+    lbm_src_t *src = um_py_source_enter(state, &wakeups);
+    if (src == NULL)
+        return -1;
+    int result = um_py_send_turn(state);
+    if (result == 0) {
+        result = lbm_src_flush(src);
+        um_py_send_over(state);
+    }
+    um_py_source_leave(state);
+    return result;
+}
+
+/* lbm_flush_all() while nothing is acquired from any of the sessions. */
+static int um_py_flush_all(lbm_context_t *ctx, um_py_turn_t *const *turns, int count)
+{
+    int locked = 0, result = 0;
+    while (locked < count) {
+        pthread_mutex_lock(&turns[locked]->lock);
+        if (turns[locked++]->holder != NULL) {
+            result = -1;
+            break;
+        }
+    }
+    if (result != 0)
+        lbm_seterr(LBM_EOP, "messages acquired from an LBT-SMX session are not complete: complete() or cancel() first");
+    else
+        result = lbm_flush_all(ctx);
+    while (locked > 0)
+        pthread_mutex_unlock(&turns[--locked]->lock);
+    return result;
 }
 
 /* The callbacks themselves: what cffi gives as the address of a function is a wrapper of its own. */

@@ -21,12 +21,12 @@ from cffi import FFI
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODULE = "um_cffi._native"
-SOURCES = ("_bridge.c", "_fast.c")
+SOURCES = ("_bridge.c", "_fast.c", "_acquire.c")
 
 OPAQUE = """
     lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
     lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
-    um_py_source_t
+    um_py_source_t um_py_turn_t
 """
 STRUCTURES = [
     "lbm_iovec",
@@ -83,7 +83,6 @@ int lbm_context_retrieve_stats(lbm_context_t *ctx, lbm_context_stats_t *stats);
 int lbm_context_reset_stats(lbm_context_t *ctx);
 int lbm_context_retrieve_rcv_transport_stats(lbm_context_t *ctx, int *num, lbm_rcv_transport_stats_t *stats);
 int lbm_context_retrieve_src_transport_stats(lbm_context_t *ctx, int *num, lbm_src_transport_stats_t *stats);
-int lbm_flush_all(lbm_context_t *ctx);
 int lbm_context_topic_resolution_request(lbm_context_t *ctx, unsigned short flags, lbm_ulong_t interval_msec,
                                          lbm_ulong_t duration_sec);
 
@@ -94,7 +93,6 @@ int lbm_src_create(lbm_src_t **srcp, lbm_context_t *ctx, lbm_topic_t *topic, lbm
 int lbm_src_delete(lbm_src_t *src);
 int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags);
 int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags);
-int lbm_src_flush(lbm_src_t *src);
 int lbm_src_str_getopt(lbm_src_t *src, const char *optname, char *optval, size_t *optlen);
 int lbm_src_str_setopt(lbm_src_t *src, const char *optname, const char *optval);
 int lbm_src_retrieve_transport_stats(lbm_src_t *src, lbm_src_transport_stats_t *stats);
@@ -141,7 +139,7 @@ int um_collector_fd(um_collector_t *collector);
 int um_collector_stats(um_collector_t *collector, um_collector_stats_t *stats);
 
 typedef struct um_py_item_stct {
-    uint64_t owner; int kind; uint32_t first; uint32_t last; char text[...]; ...;
+    uint64_t owner; int kind; uint32_t first; uint32_t last; int64_t timestamp_ns; char text[...]; ...;
 } um_py_item_t;
 um_py_queue_t *um_py_log_queue_create(void);
 um_py_queue_t *um_py_event_queue_create(void);
@@ -159,7 +157,11 @@ void um_py_source_delete(um_py_source_t *state);
 int um_py_source_fd(um_py_source_t *state);
 lbm_src_cb_proc um_py_source_proc(void);
 lbm_rcv_cb_proc um_py_collector_proc(void);
-void um_py_source_open(um_py_source_t *state, lbm_src_t *src);
+um_py_turn_t *um_py_turn_create(void);
+void um_py_turn_delete(um_py_turn_t *turn);
+int um_py_flush(um_py_source_t *state);
+int um_py_flush_all(lbm_context_t *ctx, um_py_turn_t *const *turns, int count);
+void um_py_source_open(um_py_source_t *state, lbm_src_t *src, um_py_turn_t *turn);
 int um_py_source_close(um_py_source_t *state);
 int um_py_try_send(um_py_source_t *state, const char *data, size_t len, int flags);
 int um_py_try_sendv(um_py_source_t *state, const lbm_iovec_t *iov, int num, int flags);

@@ -14,6 +14,7 @@
  * and slot number, but their headers show them outside of the limited API only; so they are described here.
  */
 #define UM_PY_BF_GETBUFFER 1
+#define UM_PY_BF_RELEASEBUFFER 2
 #define UM_PY_BUF_WRITABLE 0x01
 #define UM_PY_BUF_FORMAT 0x04
 #define UM_PY_BUF_ND 0x08
@@ -851,6 +852,7 @@ static PyObject *um_py_set_python_parts(PyObject *module, PyObject *args)
 static PyObject *um_py_forget_memory(PyObject *module, PyObject *unused)
 {
     um_py_forked = 1;
+    um_py_forked_again();
     Py_RETURN_NONE;
 }
 
@@ -863,6 +865,9 @@ static int um_py_add_type(PyObject *module, PyTypeObject **where, PyType_Spec *s
     Py_INCREF(type);
     return PyModule_AddObject(module, strrchr(spec->name, '.') + 1, type);
 }
+
+static int um_py_add_slot(PyObject *module); /* _acquire.c */
+static PyObject *um_py_make_slot(PyObject *module, PyObject *args);
 
 static int um_py_add_types(PyObject *module)
 {
@@ -884,11 +889,12 @@ static int um_py_add_types(PyObject *module)
         if (um_py_add_type(module, where[i], specs + i) != 0)
             return -1;
     }
-    return 0;
+    return um_py_add_slot(module);
 }
 
 static PyMethodDef um_py_fast_functions[] = {
     {"set_python_parts", um_py_set_python_parts, METH_VARARGS, "What makes flags, types and texts of messages."},
+    {"slot", um_py_make_slot, METH_VARARGS, "A Slot: owner, address of the um_py_source_t, size of messages."},
     {"forget_memory", um_py_forget_memory, METH_NOARGS, "In a child of fork(): release no batch any more."},
     {NULL},
 };

@@ -14,7 +14,7 @@ from um_cffi._attributes import Attributes, check_option, merged, read_option, s
 from um_cffi._base import Closing, milliseconds
 from um_cffi._native import ffi, lib
 from um_cffi.dispatch import Dispatcher, DispatchThread, EventQueue, Timer
-from um_cffi.errors import InvalidArgument, check
+from um_cffi.errors import InvalidArgument, OutOfMemory, check, text
 from um_cffi.stats import (
     ContextCounts,
     ContextStats,
@@ -80,6 +80,7 @@ class Context(Closing):
         self._children: dict[int, Closing] = {}
         self._dispatch_thread: DispatchThread | None = None
         self._processing = threading.Lock()
+        self._turns: dict[str, Any] = {}  # of sessions of LBT-SMX, by source string
 
     # -- options --
 
@@ -134,7 +135,8 @@ class Context(Closing):
         InvalidArgument when it is closed.
         """
         with self._using():
-            check(lib.lbm_flush_all(self._ctx))
+            turns = list(self._turns.values())
+            check(lib.um_py_flush_all(self._ctx, turns, len(turns)))
 
     def request_resolution(
         self,
@@ -247,6 +249,18 @@ class Context(Closing):
             return self._dispatcher()
         queue._check_open()
         return queue
+
+    def _turn_of(self, source: Any) -> Any:
+        """What the sources of a LBT-SMX session take turns with."""
+        stats = ffi.new("lbm_src_transport_stats_t *")
+        check(lib.lbm_src_retrieve_transport_stats(source, stats))
+        session = text(stats.source)
+        if session not in self._turns:
+            turn = lib.um_py_turn_create()
+            if turn == ffi.NULL:
+                raise OutOfMemory("no memory for a session of LBT-SMX")
+            self._turns[session] = ffi.gc(turn, lib.um_py_turn_delete)
+        return self._turns[session]
 
     def _adopt(self, child: Closing) -> None:
         self._children[child._number] = child

@@ -265,7 +265,7 @@ class Dispatcher(Closing):
             item = holder[0]
             try:
                 number, kind, words = item.owner, item.kind, text(item.text)
-                first, last = item.first, item.last
+                first, last, timestamp_ns = item.first, item.last, item.timestamp_ns
             finally:
                 lib.um_py_item_free(item)
             known = self._sources.get(number)
@@ -274,7 +274,7 @@ class Dispatcher(Closing):
             owner, topic, call = known
             done += 1
             try:
-                call(SourceEvent(source_event_type(kind), topic, words, first, last))
+                call(SourceEvent(source_event_type(kind), topic, words, first, last, timestamp_ns))
             except Exception as error:
                 owner._failed(error)
         return done

@@ -102,7 +102,8 @@ class SourceEventType(IntEnum):
     FLIGHT_SIZE_NOTIFICATION = lib.LBM_SRC_EVENT_FLIGHT_SIZE_NOTIFICATION
     """The number of messages in flight has crossed its limit."""
     TIMESTAMP = lib.LBM_SRC_EVENT_TIMESTAMP
-    """When a message was sent, by the network card."""
+    """When a datagram was sent, by the network card or the kernel: `timestamp_ns` (LBT-RM, with the option
+    transport_lbtrm_source_timestamp)."""
 
 
 class Transport(IntEnum):
@@ -133,9 +134,12 @@ class SourceEvent:
     text: str
     """The address of the receiving context for CONNECT and DISCONNECT, the reason for errors, else empty."""
     first_sequence_number: int = 0
-    """Number of the message, or of its first fragment, for SEQUENCE_NUMBER_INFO, else 0."""
+    """Number of the message, or of its first fragment, for SEQUENCE_NUMBER_INFO; of the datagram for TIMESTAMP; else
+    0."""
     last_sequence_number: int = 0
-    """Number of the last fragment of the message for SEQUENCE_NUMBER_INFO, else 0."""
+    """Number of the last fragment of the message for SEQUENCE_NUMBER_INFO, of the datagram for TIMESTAMP, else 0."""
+    timestamp_ns: int = 0
+    """When it left, for TIMESTAMP: nanoseconds since 1970, by the network card or the kernel; else 0."""
 
 
 @dataclass(frozen=True)

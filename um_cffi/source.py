@@ -13,10 +13,10 @@ import numpy.typing as npt
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi._base import SLICE_MS, Closing, milliseconds
 from um_cffi._native import ffi, lib
-from um_cffi.batch import Batch
+from um_cffi.batch import Batch, Slot, make_slot
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
-from um_cffi.errors import InvalidArgument, OutOfMemory, TimedOut, check, raise_last
+from um_cffi.errors import InvalidArgument, NotSupported, OutOfMemory, TimedOut, check, raise_last
 from um_cffi.events import SourceEvent
 from um_cffi.stats import NakCounts, SourceCounts, SourceStats, read_counts, read_naks, source_stats
 
@@ -62,6 +62,7 @@ class Source(Closing):
     ) -> None:
         chosen = sorted_out(("source",), merged(options, keywords))["source"]
         self._state: Any = None
+        self._slot: Slot | None = None  # of acquire()
         self._queue: Dispatcher | None = ctx._queue_for(queue) if on_event is not None else None
         super().__init__(f"source of {topic}")
         self._ctx = ctx
@@ -96,7 +97,12 @@ class Source(Closing):
             callback = lib.um_py_source_proc()
             check(lib.lbm_src_create(holder, ctx._ctx, topic_holder[0], callback, self._state, ffi.NULL))
             self._src: Any = holder[0]
-            lib.um_py_source_open(self._state, self._src)
+            self._transport = read_option(lib.lbm_src_str_getopt, self._src, "transport")
+            self._turn = ctx._turn_of(self._src) if self._transport == "lbtsmx" else ffi.NULL
+            lib.um_py_source_open(self._state, self._src, self._turn)
+            if self._transport == "lbtsmx":  # straight to C, without a frame of Python for each message
+                self._slot = self._make_slot(0)
+                vars(self).update(acquire=self._slot._view, complete=self._slot.complete, cancel=self._slot.cancel)
             ctx._adopt(self)
 
     @property
@@ -275,7 +281,85 @@ class Source(Closing):
     def flush(self) -> None:
         """Send out now what implicit batching holds back. InvalidArgument when the source is closed."""
         with self._using():
-            check(lib.lbm_src_flush(self._src))
+            check(lib.um_py_flush(self._state))
+
+    # -- messages written in shared memory --
+
+    def acquire(self, size: int, wait: bool = True) -> memoryview:
+        """A writable view, straight into shared memory, of the next message of `size` bytes; LBT-SMX only.
+
+        Write the message into the view, then call complete(). Several may be acquired, to be published together, in
+        their order. What lies in the view at first is undefined. Waits until receivers have made room, handling
+        signals; without `wait` WouldBlock instead.
+
+        complete() releases the view: using it then raises ValueError. numpy arrays, casts and slices made of it must be
+        gone when complete() is called, which otherwise raises BufferError. Acquire and complete on one thread at a
+        time; meanwhile sends on this source, and on others that share its session, raise InvalidOperation.
+
+        NotSupported on other transports. InvalidArgument when `size` is beyond transport_lbtsmx_datagram_max_size minus
+        16, or the source is closed; InvalidOperation when what is acquired fills the window, or when another source of
+        the session has acquired messages. After fork() neither views nor sources may be used in the child.
+        """
+        return self._acquiring()._view(size, wait)
+
+    def complete(self) -> int:
+        """Publish the messages acquired, and release their views; returns how many messages that were.
+
+        BufferError while something else made of a view is in use, such as a numpy array: delete it and call again;
+        nothing has been published. NotSupported and InvalidArgument as of acquire().
+        """
+        return self._acquiring().complete()
+
+    def cancel(self) -> int:
+        """Give back the messages acquired without publishing them; returns how many messages that were.
+
+        Errors as of complete().
+        """
+        return self._acquiring().cancel()
+
+    def slot(self, size: int) -> Slot:
+        """A buffer for messages of `size` bytes that is reused: after each slot.acquire() it is the next one.
+
+        The cheapest way to write single messages: no view has to be made for each. It acquires and completes for the
+        source as acquire() and complete() do. LBT-SMX only; errors as of acquire().
+        """
+        self._acquiring()
+        if size < 0:
+            raise InvalidArgument(f"slot of {size} bytes: must be 0 or more")
+        return self._make_slot(size)
+
+    def acquire_rows(self, count: int, dtype: npt.DTypeLike, wait: bool = True) -> npt.NDArray[Any]:
+        """A writable numpy array of up to `count` messages in shared memory, an element of type `dtype` each.
+
+        dtype may be structured, or a tuple such as ("u1", 64) for rows of a 2-D array. There are fewer elements, at
+        least one, where the ring ends or has no more room: look at len(). Fill the array, `del` it and everything made
+        of it, then complete(). Nothing else may be acquired from the source at that time. Otherwise as acquire(),
+        `wait` and errors included; InvalidArgument also for a dtype with Python objects.
+        """
+        kind = np.dtype(dtype)
+        if count < 1 or kind.hasobject:
+            raise InvalidArgument(f"{count} rows of {kind}: must be 1 or more, of a type without Python objects")
+        slot = self._acquiring()
+        number, stride, view = slot._rows(count, kind.itemsize, wait)
+        return np.ndarray((number, *kind.shape), kind.base, view, strides=(stride, *_strides(kind)))
+
+    def _acquiring(self) -> Slot:
+        self._check_open()
+        if self._slot is None:
+            raise NotSupported(
+                f"{self._name} has the transport {self._transport}: only sources with transport lbtsmx have buffers in "
+                "shared memory; use send()",
+                lib.LBM_EOP,
+            )
+        return self._slot
+
+    def _make_slot(self, size: int) -> Slot:
+        return make_slot((self._state, self._turn), int(ffi.cast("uintptr_t", self._state)), size)
+
+    def _shut(self, patience: float | None) -> None:
+        if self._slot is not None and not self._closed and not self._inherited:
+            self._slot._seal()  # BufferError while views are in use: the memory has to stay
+        super()._shut(patience)
 
     # -- waiting in asyncio --
 
@@ -401,6 +485,11 @@ def _buffer(data: Buffer) -> Any:
         return ffi.from_buffer(data)
     except (TypeError, BufferError, ValueError) as error:
         raise InvalidArgument(f"{type(data).__name__} cannot be sent: {error}; give a contiguous buffer") from error
+
+
+def _strides(kind: np.dtype[Any]) -> tuple[int, ...]:
+    """Of the dimensions within one element."""
+    return np.empty(kind.shape, kind.base).strides
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -33,7 +33,8 @@ UNITS = {  # parameters that are quantities, and the words one of which tells th
     "duration": ("second",),
     "queue_bytes": ("byte",),
     "max_messages": ("messages", "records"),
-    "count": ("receiving contexts", "number"),
+    "count": ("receiving contexts", "number", "messages"),
+    "size": ("bytes",),
     "sources": ("sources",),
 }
 TIMED = re.compile(r"(?:^|_)(ns|us|ms|bytes)$")
@@ -100,7 +101,7 @@ def callables() -> dict[str, Callable[..., Any]]:
         for name, thing in CLASSES.items()
         if not is_dataclass(thing)
         and not issubclass(thing, (enum.Enum, Exception))
-        and name not in ("Timer", "Message", "Batch")
+        and name not in ("Timer", "Message", "Batch", "Slot")
     }
     return {**CALLS, **makers}
 
@@ -148,7 +149,7 @@ def test_errors_are_named(name: str) -> None:
     assert EXCEPTIONS.search(rules_of(name)), f"{name} raises, and does not say what: {words_of(name)}"
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSES if name in callables()] + ["Batch", "Message", "Timer"])
+@pytest.mark.parametrize("name", [name for name in CLASSES if name in callables()] + ["Batch", "Message", "Slot", "Timer"])
 def test_threads_are_spoken_of(name: str) -> None:
     assert re.search(r"\bthreads?\b", words_of(name)), f"{name}: {words_of(name)}"
 

@@ -52,7 +52,11 @@ static void tell_evictions(struct um_smx_session *session)
 bool um_smx_relieved(const struct um_src_session *base)
 {
     struct um_smx_session *session = um_smx_session_of((struct um_src_session *)base);
-    return um_smx_refill(&session->writer, session->writer.payload_max) != UM_SMX_FULL;
+    if (um_smx_refill(&session->writer, session->writer.payload_max) == UM_SMX_FULL) {
+        return false;
+    }
+    atomic_store_explicit(&session->blocked_by, 0, memory_order_relaxed);
+    return true;
 }
 
 /* Until the slowest receiver has moved, for a while at most. No lock: the segment stays while the stream has waiters.
@@ -117,6 +121,7 @@ static __attribute__((noinline)) int make_room(struct um_smx_session *session, s
 {
     enum um_smx_claim room = um_smx_refill(&session->writer, len);
     if (room == UM_SMX_CLAIMED) {
+        atomic_store_explicit(&session->blocked_by, 0, memory_order_relaxed);
         tell_evictions(session);
         return 0;
     }
@@ -124,6 +129,9 @@ static __attribute__((noinline)) int make_room(struct um_smx_session *session, s
         return too_many(session, len);
     }
     if ((flags & LBM_SRC_NONBLOCK) || um_loop_on_thread(session->base.env->loop)) {
+        int32_t laggard = session->writer.laggard;
+        uint32_t pid = laggard < 0 ? 0 : session->segment.slots[laggard].pid;
+        atomic_store_explicit(&session->blocked_by, pid, memory_order_relaxed);
         int rc = um_src_session_refuse(&session->base, stream);
         um_loop_post(session->base.env->loop, &session->base.command); /* arms the timer that looks for room */
         return rc;
