@@ -19,9 +19,12 @@
 
 struct source_events {
     atomic_int connects, disconnects, wakeups, stamps;
+    int place; /* of the first WAKEUP among those of all sources */
     char client[64];
     lbm_src_event_timestamp_info_t stamp;
 };
+
+static atomic_int wakeups_of_all;
 
 static int on_source_event(lbm_src_t *src, int event, void *ed, void *clientd)
 {
@@ -32,7 +35,8 @@ static int on_source_event(lbm_src_t *src, int event, void *ed, void *clientd)
     } else if (event == LBM_SRC_EVENT_DISCONNECT) {
         events->disconnects++;
     } else if (event == LBM_SRC_EVENT_WAKEUP) {
-        events->wakeups++;
+        int place = ++wakeups_of_all;
+        events->place = events->wakeups++ == 0 ? place : events->place;
     } else if (event == LBM_SRC_EVENT_TIMESTAMP) {
         events->stamp = *(lbm_src_event_timestamp_info_t *)ed;
         events->stamps++;
@@ -426,6 +430,36 @@ TEST(rate_limit_refuses_non_blocking_sends_of_all_sources_of_the_transport_and_w
     lbm_src_delete(a);
     lbm_src_delete(b);
     lbm_src_delete(tcp);
+    lbm_context_delete(ctx);
+}
+
+TEST(the_session_that_has_just_sent_is_woken_last)
+{
+    TEST_NEEDS_NET();
+    static char payload[1000];
+    struct source_events events[3] = {0};
+    lbm_context_attr_t *attr = slow_attr();
+    ctx_set(attr, "operational_mode", "sequential");
+    lbm_context_t *ctx = net_context_with(attr);
+    lbm_src_t *src[3];
+    for (int i = 0; i < 3; i++) {
+        src[i] = udp_source(ctx, i == 0 ? "a" : i == 1 ? "b" : "c", &events[i], "transport", "lbtrm");
+    }
+    while (rm_stats(src[0]).rctlr_data_msgs == 0) {
+        MUST(lbm_src_send(src[0], payload, sizeof payload, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK));
+    }
+    wakeups_of_all = 0;
+    for (int i = 2; i >= 0; i--) {
+        CHECK_EQ(lbm_src_send(src[i], payload, sizeof payload, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK), -1);
+    }
+    for (int i = 0; i < HANG_SECONDS * 100 && wakeups_of_all < 3; i++) {
+        MUST(lbm_context_process_events(ctx, 10));
+    }
+    CHECK(events[2].place == 1 && events[1].place == 2 && events[0].place == 3);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(events[i].wakeups, 1);
+        lbm_src_delete(src[i]);
+    }
     lbm_context_delete(ctx);
 }
 

@@ -133,9 +133,16 @@ void um_udp_source_kick(void *io)
     um_loop_post(source->base.env->loop, &source->base.command);
 }
 
+/* A session that has just sent what it held back has given way to those that wait: their commands are posted. */
 void um_udp_source_relieved(void *io)
 {
-    um_src_session_relieve(&((struct um_udp_source *)io)->base);
+    struct um_udp_source *source = io;
+    if (source->own_come_last) {
+        source->own_due = true;
+        um_loop_post(source->base.env->loop, &source->base.command);
+    } else {
+        um_src_session_relieve(&source->base);
+    }
 }
 
 /* No lock. */
@@ -201,7 +208,9 @@ static void on_timer(struct um_timer *timer, uint64_t now_ns)
 {
     struct um_udp_source *source = UM_CONTAINER_OF(timer, struct um_udp_source, timer);
     um_src_session_lock(&source->base);
+    source->own_come_last = true;
     run_timer(source);
+    source->own_come_last = false;
     um_src_session_unlock(&source->base);
     after(source);
 }
@@ -212,6 +221,10 @@ void um_udp_source_on_command(struct um_src_session *base)
     um_src_session_lock(base);
     if (atomic_exchange_explicit(&source->kicked, false, memory_order_acquire)) {
         run_timer(source);
+    }
+    if (source->own_due) {
+        source->own_due = false;
+        um_src_session_relieve(base);
     }
     bool timer = source->timer_wanted;
     uint64_t due = source->timer_due_ns;

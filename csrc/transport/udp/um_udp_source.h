@@ -64,6 +64,8 @@ struct um_udp_source {
     bool write_wanted;     /* EPOLLOUT is being waited for, or has been asked for */
     uint64_t failed_told;  /* datagrams the system refused, as last logged */
     bool report_wanted;    /* the command logs that datagrams could not be sent */
+    bool own_come_last;    /* senders of other sessions were told before: ours are, by the command */
+    bool own_due;          /* the command tells them */
     /* any thread */
     atomic_bool kicked; /* the engine's timer function is to run soon */
     /* [loop] */
