@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/um_clock.h"
+#include "base/um_timer.h"
 #include "transport/shm/um_shm_segment.h"
 #include "um_test_rcv.h"
 #include "um_test_shm.h"
@@ -407,10 +409,10 @@ TEST(source_paced_a_stopped_receiver_never_holds_the_source_up_and_every_overwri
     const unsigned count = 70000; /* 100 MB */
     for (unsigned n = 0; n < count; n++) {
         fill(bytes, sizeof bytes, n);
-        MUST(lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_NONBLOCK)); /* never refused */
+        MUST(lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_NONBLOCK | (n == 0 ? LBM_MSG_FLUSH : 0))); /* not refused */
+        CHECK(n != 0 || gate_entered(&g));
     }
     MUST(lbm_src_flush(src));
-    CHECK(gate_entered(&g));
     gate_open(&g);
     CHECK(gate_wait(&g, count));
     CHECK_EQ(g.bad, 0);
@@ -418,6 +420,38 @@ TEST(source_paced_a_stopped_receiver_never_holds_the_source_up_and_every_overwri
     CHECK_EQ(g.bursts, 0);
     CHECK(g.lost > 1000);
     CHECK_EQ(g.data + g.lost, count);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(rctx));
+    MUST(lbm_context_delete(sctx));
+}
+
+TEST(behind_a_router_loss_is_declared_only_after_the_recovery_timeout)
+{
+    TEST_NEEDS_NET();
+    struct gate g = GATE_INIT;
+    char bytes[MESSAGE];
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    lbm_src_t *src = ipc_source_option(sctx, "ipc/router", "transport_lbtipc_transmission_window_size", "262144");
+    lbm_rcv_topic_attr_t *rattr;
+    MUST(lbm_rcv_topic_attr_create(&rattr));
+    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_dro_loss_recovery_timeout", "500"));
+    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "delivery_control_maximum_burst_loss", "100000000"));
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/router", rattr, gated, &g, NULL);
+    lbm_rcv_topic_attr_delete(rattr);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    for (unsigned n = 0; n < 1000; n++) {
+        fill(bytes, sizeof bytes, n);
+        MUST(lbm_src_send(src, bytes, sizeof bytes, n == 0 ? LBM_MSG_FLUSH : 0));
+        CHECK(n != 0 || gate_entered(&g));
+    }
+    MUST(lbm_src_flush(src));
+    uint64_t begun = um_clock_ns();
+    gate_open(&g);
+    CHECK(gate_wait(&g, 1000));
+    CHECK(um_clock_ns() - begun >= 400 * UM_NS_PER_MS);
+    CHECK(g.lost > 0);
+    CHECK_EQ(g.data + g.lost, 1000);
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(rctx));
