@@ -14,10 +14,10 @@
 #define STREAM_TOPIC "stream"
 
 struct stream_header {
-    uint64_t stream;  /* drawn by each source process */
-    uint64_t number;  /* from 0 */
-    uint64_t sent_ns; /* CLOCK_MONOTONIC, which all namespaces of a machine share */
-    uint64_t length;  /* of the whole message */
+    uint64_t stream; /* drawn by each source process */
+    uint64_t number; /* from 0 */
+    uint64_t due_ns; /* when it was to be sent: CLOCK_MONOTONIC, which all namespaces of a machine share */
+    uint64_t length; /* of the whole message */
 };
 
 static inline uint64_t stream_now_ns(void)
@@ -34,9 +34,9 @@ static inline uint64_t stream_word(uint64_t stream, uint64_t number, uint64_t at
     return z ^ (z >> 32);
 }
 
-static inline void stream_fill(char *out, size_t len, uint64_t stream, uint64_t number)
+static inline void stream_fill(char *out, size_t len, uint64_t stream, uint64_t number, uint64_t due_ns)
 {
-    struct stream_header header = {stream, number, stream_now_ns(), len};
+    struct stream_header header = {stream, number, due_ns, len};
     memcpy(out, &header, sizeof header);
     for (size_t at = sizeof header; at < len; at += 8) {
         uint64_t word = stream_word(stream, number, at);

@@ -133,7 +133,7 @@ static void pass_over(struct source_state *state, uint64_t number)
     state->next = number;
 }
 
-static void measure(struct source_state *state, uint64_t sent_ns)
+static void measure(struct source_state *state, uint64_t due_ns)
 {
     uint64_t now = stream_now_ns();
     if (atomic_load_explicit(&latency_wanted, memory_order_relaxed) != 0) {
@@ -144,7 +144,7 @@ static void measure(struct source_state *state, uint64_t sent_ns)
         fflush(stdout);
         latency = (struct stream_histogram){0};
     }
-    stream_histogram_add(&latency, now > sent_ns ? now - sent_ns : 0);
+    stream_histogram_add(&latency, now > due_ns ? now - due_ns : 0);
     if (state->last_ns != 0 && now - state->last_ns > state->longest_pause_ns) {
         state->longest_pause_ns = now - state->last_ns;
     }
@@ -170,7 +170,7 @@ static void on_data(struct source_state *state, const lbm_msg_t *msg)
         header.stream != state->stream || msg->sequence_number - (uint32_t)header.number != state->sqn_of_number_0;
     state->delivered++;
     atomic_fetch_add_explicit(&delivered, 1, memory_order_relaxed);
-    measure(state, header.sent_ns);
+    measure(state, header.due_ns);
     bool again = mark_seen(state, header.number);
     if (again) {
         state->repeated++;

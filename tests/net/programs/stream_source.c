@@ -80,18 +80,21 @@ static void parse(int argc, char **argv)
     }
 }
 
-/* With a rate: sleeps until the schedule allows message `number`. A late one is not waited for. */
-static void pace(uint64_t begin_ns, uint64_t number)
+/* With a rate: sleeps until the schedule allows message `number`, and returns the time it was due; a late one is not
+ * waited for. Latencies count from that time, so that a source that is held up shows in them. */
+static uint64_t pace(uint64_t begin_ns, uint64_t number)
 {
-    uint64_t per_step = options.rate / 1000 != 0 ? options.rate / 1000 : 1;
-    if (options.rate == 0 || number % per_step != 0) {
-        return;
+    uint64_t now = stream_now_ns();
+    if (options.rate == 0) {
+        return now;
     }
-    uint64_t due = begin_ns + number * 1000000000u / options.rate, now = stream_now_ns();
+    uint64_t per_step = options.rate / 1000 != 0 ? options.rate / 1000 : 1;
+    uint64_t due = begin_ns + (number - number % per_step) * 1000000000u / options.rate;
     if (due > now) {
         struct timespec wait = {(time_t)((due - now) / 1000000000u), (long)((due - now) % 1000000000u)};
         nanosleep(&wait, NULL);
     }
+    return due;
 }
 
 static void send_all(lbm_src_t *src, uint64_t stream)
@@ -99,8 +102,7 @@ static void send_all(lbm_src_t *src, uint64_t stream)
     char *message = malloc(options.size);
     uint64_t begin = stream_now_ns(), number = 0;
     for (; number < options.messages && !sent_enough; number++) {
-        pace(begin, number);
-        stream_fill(message, options.size, stream, number);
+        stream_fill(message, options.size, stream, number, pace(begin, number));
         bool flush =
             number + 1 == options.messages || (options.flush_every != 0 && (number + 1) % options.flush_every == 0);
         uint64_t before = stream_now_ns();
