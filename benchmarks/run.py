@@ -179,6 +179,29 @@ def python_binding(build: Path, runs: int, rows: list[Result], report: list[str]
     target("64 B send_many handed to the transport, M/s", rates["send_many"] / 1e6, 5.0, True, report)
 
 
+def python_shared_memory(build: Path, runs: int, rows: list[Result], report: list[str]) -> None:
+    """The Python binding over LBT-SMX against its targets and iceoryx2's Python binding."""
+    command = [sys.executable, str(Path(__file__).with_name("bench_shm_python.py")), "--json", "--runs", str(runs)]
+    os.environ["UM_BUILD_DIR"] = str(build.resolve())
+    row = run_json(command)
+    rows.append({"impl": "um_cffi", "transport": "lbt-smx", **row})
+    found: dict[str, float] = row["figures"]
+    rates = {name: value / 1e6 for name, value in found.items() if not name.endswith("_us")}
+    print("  Python over LBT-SMX, 64 B: " + ", ".join(f"{name} {rate:.2f} M/s" for name, rate in rates.items()))
+    target("Python acquire/complete 64 B, reused view, M/s", rates["reused_view"], 1.5, True, report)
+    target("Python acquire/complete 64 B, batched numpy view, M/s", rates["rows"], 1.5, True, report)
+    target("Python acquire/complete 64 B, a new view each, M/s", rates["new_view"], 0.6, True, report)
+    target("64 B batches over LBT-SMX into numpy, M/s", rates["batches"], 10.0, True, report)
+    if "iceoryx2_oneway" not in rates:
+        print("  iceoryx2 is not installed (pip install iceoryx2): no comparison")
+        return
+    ratio = rates["oneway"] / rates["iceoryx2_oneway"]
+    target("Python 64 B one by one over LBT-SMX, times iceoryx2", ratio, 1.0, True, report)
+    here, there = found["pingpong_us"], found["iceoryx2_pingpong_us"]
+    print(f"  Python ping-pong 64 B, busy waiting: LBT-SMX {here:.2f} us, iceoryx2 {there:.2f} us (p50)", flush=True)
+    target("Python 64 B ping-pong over LBT-SMX, p50 over iceoryx2's", here / there, 1.0, False, report)
+
+
 def plot(rows: list[Result], path: Path) -> None:
     """Throughput by message size as a PNG."""
     try:
@@ -351,6 +374,7 @@ PARTS: dict[str, Part] = {
     ),
     "collecting": lambda bench, options, rows, report: collecting(options.build, options.runs, rows, report),
     "python": lambda bench, options, rows, report: python_binding(options.build, options.runs, rows, report),
+    "python-smx": lambda bench, options, rows, report: python_shared_memory(options.build, options.runs, rows, report),
     "resolution": lambda bench, options, rows, report: resolution(options.build, rows),
 }
 

@@ -9,7 +9,8 @@ set_target_properties(um PROPERTIES VERSION 0 INSTALL_RPATH "$ORIGIN")
 set(UM_NATIVE_C ${CMAKE_BINARY_DIR}/python/_native.c)
 add_custom_command(OUTPUT ${UM_NATIVE_C}
   COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/um_cffi/_build.py --build ${CMAKE_BINARY_DIR} --emit ${UM_NATIVE_C}
-  DEPENDS um_cffi/_build.py um_cffi/_bridge.c um_cffi/_fast.c um_cffi/_acquire.c ${UM_PUBLIC_HEADERS}
+  DEPENDS um_cffi/_build.py um_cffi/_bridge.c um_cffi/_fast.c um_cffi/_acquire.c um_cffi/_direct.c
+          ${UM_PUBLIC_HEADERS}
   COMMENT "Generating the cffi module"
   VERBATIM)
 

@@ -21,7 +21,7 @@ from cffi import FFI
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODULE = "um_cffi._native"
-SOURCES = ("_bridge.c", "_fast.c", "_acquire.c")
+SOURCES = ("_bridge.c", "_fast.c", "_acquire.c", "_direct.c")
 
 OPAQUE = """
     lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
@@ -157,6 +157,7 @@ void um_py_source_delete(um_py_source_t *state);
 int um_py_source_fd(um_py_source_t *state);
 lbm_src_cb_proc um_py_source_proc(void);
 lbm_rcv_cb_proc um_py_collector_proc(void);
+lbm_rcv_cb_proc um_py_direct_proc(void);
 um_py_turn_t *um_py_turn_create(void);
 void um_py_turn_delete(um_py_turn_t *turn);
 int um_py_flush(um_py_source_t *state);

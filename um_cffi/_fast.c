@@ -866,7 +866,8 @@ static int um_py_add_type(PyObject *module, PyTypeObject **where, PyType_Spec *s
     return PyModule_AddObject(module, strrchr(spec->name, '.') + 1, type);
 }
 
-static int um_py_add_slot(PyObject *module); /* _acquire.c */
+static int um_py_add_slot(PyObject *module);   /* _acquire.c */
+static int um_py_add_direct(PyObject *module); /* _direct.c */
 static PyObject *um_py_make_slot(PyObject *module, PyObject *args);
 
 static int um_py_add_types(PyObject *module)
@@ -889,7 +890,7 @@ static int um_py_add_types(PyObject *module)
         if (um_py_add_type(module, where[i], specs + i) != 0)
             return -1;
     }
-    return um_py_add_slot(module);
+    return um_py_add_slot(module) == 0 ? um_py_add_direct(module) : -1;
 }
 
 static PyMethodDef um_py_fast_functions[] = {

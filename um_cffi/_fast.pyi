@@ -41,6 +41,19 @@ class Slot:
     def _rows(self, count: int, size: int, wait: bool, /) -> tuple[int, int, memoryview]: ...
     def _seal(self) -> int: ...
 
+class Direct:
+    def __init__(
+        self,
+        on_message: Callable[[Message], object],
+        on_event: Callable[[Message], object],
+        failed: Callable[[BaseException], None],
+        topics: list[str],
+        sources: list[str],
+        /,
+    ) -> None: ...
+    @property
+    def address(self) -> int: ...
+
 class Memory:
     def __len__(self) -> int: ...
     @property

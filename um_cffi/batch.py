@@ -19,7 +19,7 @@ from um_cffi.events import MessageFlags, MessageType, ReceiverEvent, message_typ
 if lib.um_py_add_fast() != 0:
     raise OutOfMemory("the module um_cffi._fast cannot be made")
 
-from um_cffi._fast import Intake, Memory, Message, Slot, Stream, forget_memory, set_python_parts
+from um_cffi._fast import Direct, Intake, Memory, Message, Slot, Stream, forget_memory, set_python_parts
 from um_cffi._fast import slot as make_slot
 
 if TYPE_CHECKING:
@@ -51,7 +51,19 @@ def _describe(message: Message) -> str:
     return f"<Message {name} {message.topic!r} #{message.sequence_number} {len(message)} bytes from {message.source}>"
 
 
-__all__ = ["RECORD", "Batch", "Intake", "Memory", "Message", "Slot", "Stream", "event_of", "forget_memory", "make_slot"]
+__all__ = [
+    "RECORD",
+    "Batch",
+    "Direct",
+    "Intake",
+    "Memory",
+    "Message",
+    "Slot",
+    "Stream",
+    "event_of",
+    "forget_memory",
+    "make_slot",
+]
 set_python_parts(MessageFlags, message_type, _describe, raise_last)
 
 

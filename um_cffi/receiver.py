@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi._base import SLICE_MS, Closing, milliseconds
 from um_cffi._native import ffi, lib
-from um_cffi.batch import Batch, Intake, Message, Stream, event_of
+from um_cffi.batch import Batch, Direct, Intake, Message, Stream, event_of
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, InvalidOperation, TimedOut, check, raise_last
@@ -50,15 +50,20 @@ class _Receiving(Closing):
         on_event: OnEvent | None,
         queue: EventQueue | None,
         queue_bytes: int,
+        direct: bool,
     ) -> None:
         if queue is not None and on_message is None:
             raise InvalidArgument("a queue dispatches callbacks: give on_message too")
+        if direct and (on_message is None or queue is not None):
+            raise InvalidArgument("direct callbacks run on the library's thread: give on_message, and no queue")
         if queue_bytes < 1:
             raise InvalidArgument(f"queue_bytes {queue_bytes}: must be 1 or more")
         self._rcv: Any = None
         self._fd = -1
         self._collector: Any = None
-        self._queue: Dispatcher | None = ctx._queue_for(queue) if on_message is not None else None
+        dispatched = on_message is not None and not direct
+        self._queue: Dispatcher | None = ctx._queue_for(queue) if dispatched else None
+        self._direct: Direct | None = None
         super().__init__(name)
         self._ctx = ctx
         self._on_message = on_message
@@ -68,6 +73,9 @@ class _Receiving(Closing):
         self._newest_ns = 0  # arrival of the newest message taken for callbacks
         self._waiters: set[asyncio.Future[None]] = set()
         try:
+            if direct:
+                assert on_message is not None
+                self._direct = Direct(on_message, self._tell_message, self._failed, self._topics, self._sources)
             self._create(ctx, queue_bytes)
         except BaseException:
             self._closed = True
@@ -80,7 +88,10 @@ class _Receiving(Closing):
             check(lib.um_collector_create(holder, queue_bytes))
             self._collector = holder[0]
             self._intake = Intake(int(ffi.cast("uintptr_t", holder[0])), self._topics, self._sources)
-            self._rcv = self._create_receiver(ctx, lib.um_py_collector_proc(), self._collector)
+            callback, told = lib.um_py_collector_proc(), self._collector
+            if self._direct is not None:
+                callback, told = lib.um_py_direct_proc(), ffi.cast("void *", self._direct.address)
+            self._rcv = self._create_receiver(ctx, callback, told)
             if self._queue is not None:
                 self._queue._add_feed(self._descriptor(), self)
             ctx._adopt(self)
@@ -134,6 +145,9 @@ class _Receiving(Closing):
             call(event)
         except Exception as error:
             self._failed(error)
+
+    def _tell_message(self, message: Message) -> None:
+        self._tell(event_of(message))
 
     def _waiting(self) -> tuple[int, float]:
         """Messages that wait for dispatch, and by how many seconds the last dispatched one was late."""
@@ -331,6 +345,10 @@ class Receiver(_Receiving):
     receiver may be given as keywords, or as a mapping in `options`. `queue_bytes` bounds what waits for Python, in
     bytes.
 
+    `direct` calls back on the thread of the library that receives, without queue and without a change of threads: the
+    shortest way, for LBT-SMX above all. The whole context waits for such a callback, its sources may be held up by it,
+    and it must not close or wait for anything of its context; keep it short. Messages are copies, free to keep.
+
     All methods may be called from any thread, callbacks included. InvalidArgument names an unknown option or a wrong
     value, and what is allowed; it is also what every method raises once the receiver is closed.
     """
@@ -344,12 +362,13 @@ class Receiver(_Receiving):
         queue: EventQueue | None = None,
         *,
         queue_bytes: int = QUEUE_BYTES,
+        direct: bool = False,
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[ReceiverOptions],
     ) -> None:
         self._topic = topic
         self._chosen = sorted_out(("receiver",), merged(options, keywords))["receiver"]
-        super().__init__(f"receiver of {topic}", ctx, on_message, on_event, queue, queue_bytes)
+        super().__init__(f"receiver of {topic}", ctx, on_message, on_event, queue, queue_bytes, direct)
 
     def _create_receiver(self, ctx: Context, callback: Any, collector: Any) -> Any:
         topic_holder, holder = ffi.new("lbm_topic_t **"), ffi.new("lbm_rcv_t **")
@@ -440,7 +459,7 @@ class Receiver(_Receiving):
 class WildcardReceiver(_Receiving):
     """A subscriber of all topics in the context `ctx` whose names match `pattern` (PCRE, see the option pattern_type).
 
-    `on_message`, `on_event`, `queue` and the ways to take messages are those of Receiver, and so are threads and
+    `on_message`, `on_event`, `queue`, `direct` and the ways to take messages are those of Receiver, and so are threads and
     errors. `queue_bytes` bounds what waits for Python, in bytes, of all topics together. Options of the scopes receiver
     and wildcard_receiver may be given as keywords or in `options`; a name that both have means the receiver's.
     """
@@ -454,12 +473,13 @@ class WildcardReceiver(_Receiving):
         queue: EventQueue | None = None,
         *,
         queue_bytes: int = QUEUE_BYTES,
+        direct: bool = False,
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[PatternOptions],
     ) -> None:
         self._pattern = pattern
         self._chosen = sorted_out(("receiver", "wildcard_receiver"), merged(options, keywords))
-        super().__init__(f"wildcard receiver of {pattern}", ctx, on_message, on_event, queue, queue_bytes)
+        super().__init__(f"wildcard receiver of {pattern}", ctx, on_message, on_event, queue, queue_bytes, direct)
 
     def _create_receiver(self, ctx: Context, callback: Any, collector: Any) -> Any:
         holder = ffi.new("lbm_wildcard_rcv_t **")
