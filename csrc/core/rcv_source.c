@@ -327,8 +327,11 @@ static unsigned on_ring(struct um_rcv_stream *stream, struct um_smx_reader *read
         return 0;
     }
     struct um_msg *msg = source->msg;
+    lbm_rcv_t *rcv = source->direct;
+    struct um_smx_reader view = *reader; /* nobody else moves it meanwhile: kept in registers */
     struct um_smx_message m;
-    uint64_t size;
+    uint32_t tidx = stream->tidx;
+    uint64_t size, sum = 0;
     unsigned count = 0;
     if (wall_ns != source->wall_ns) {
         set_time(source, wall_ns);
@@ -336,21 +339,24 @@ static unsigned on_ring(struct um_rcv_stream *stream, struct um_smx_reader *read
     source->reading = !stream->no_read_end;
     msg->pub.source_clientd = source->clientd;
     msg->delivering = true;
-    while (count < most && (size = um_smx_peek(reader, &m)) != 0 && m.sqn == next && m.topic_idx == stream->tidx) {
+    while (count < most && (size = um_smx_peek(&view, &m)) != 0 && m.sqn == next && m.topic_idx == tidx) {
         msg->pub.data = (const char *)m.data;
         msg->pub.len = m.len;
         msg->pub.sequence_number = next++;
-        reader->pos += size;
-        *bytes += m.len;
+        view.pos += size;
+        sum += m.len;
         count++;
-        um_rcv_call(source->direct, msg);
+        um_rcv_call(rcv, msg);
         if (__builtin_expect(msg->replacement != NULL, 0)) {
             break;
         }
-        if (__builtin_expect(um_smx_release_due(reader), 0)) {
-            um_smx_release(reader);
+        if (__builtin_expect(um_smx_release_due(&view), 0)) {
+            um_smx_release(&view);
         }
     }
+    reader->pos = view.pos;
+    reader->released = view.released;
+    *bytes += sum;
     msg->delivering = false;
     um_dc_took(source->dc, count);
     if (__builtin_expect(msg->replacement != NULL, 0)) {
