@@ -360,10 +360,7 @@ static bool open_packet(struct um_udp_reader *reader, struct um_udp_socket *sock
         sock->foreign++;
         return false;
     }
-    if ((header->msg_flags & MSG_TRUNC) != 0) {
-        sock->oversized++;
-        return false;
-    }
+    packet->oversized = (header->msg_flags & MSG_TRUNC) != 0;
     packet->from_ip = slot->from.sin_addr.s_addr;
     packet->from_port = ntohs(slot->from.sin_port);
     packet->buf = reader->buf;
@@ -398,12 +395,11 @@ static void split(struct um_udp_reader *reader, struct um_udp_datagram *out)
 bool um_udp_next(struct um_udp_reader *reader, struct um_udp_socket *sock, struct um_udp_datagram *out)
 {
     for (;;) {
-        while (reader->packet_left > 0) {
+        if (reader->packet_left > 0) {
             split(reader, out);
-            if (out->len <= sock->datagram_max) {
-                return true;
-            }
-            sock->oversized++;
+            out->oversized |= out->len > sock->datagram_max;
+            sock->oversized += out->oversized;
+            return true;
         }
         if (reader->next >= reader->count) {
             finish(reader);

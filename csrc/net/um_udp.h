@@ -15,7 +15,7 @@
 struct um_udp_reader;
 
 struct um_udp_config {
-    size_t datagram_max; /* a longer datagram is dropped and counted */
+    size_t datagram_max; /* a longer datagram is counted and marked */
     size_t socket_buffer;
     const char *socket_buffer_option;
     const char *socket_buffer_log;
@@ -30,7 +30,7 @@ struct um_udp_socket {
     bool timestamps;
     uint32_t packets;     /* received; wraps. For um_fd.arrivals */
     uint64_t foreign;     /* datagrams for another address than the group: dropped unread */
-    uint64_t oversized;   /* datagrams longer than datagram_max: dropped */
+    uint64_t oversized;   /* datagrams longer than datagram_max: to be dropped */
     uint64_t read_errors; /* failed receives other than "nothing there", and no memory to receive into */
     uint64_t drops_base;  /* of um_udp_kernel_drops(): what is not to be told */
 };
@@ -42,6 +42,7 @@ struct um_udp_datagram {
     uint16_t from_port; /* host order */
     uint64_t stamp_ns;  /* wall clock of its arrival; 0: none */
     struct um_buf *buf;
+    bool oversized; /* longer than datagram_max: only its beginning is here, for who wants to know whose it is */
 };
 
 /* `batch`: datagrams per system call, 0 = the reader's choice. `offload`: let the kernel hand over datagrams that were

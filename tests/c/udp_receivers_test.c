@@ -569,6 +569,22 @@ TEST(losses_on_purpose_are_counted)
     udp_world_close(&world);
 }
 
+/* The next packet of a type from the receiver. */
+static bool get_packet(struct udp_world *world, struct udp_source *source, enum um_lbtru_type type,
+                       struct um_lbtru_packet *out)
+{
+    static uint8_t packet[2048];
+    ssize_t got;
+    return RUN_UNTIL(world->loop, (got = udp_get(source, packet, sizeof packet)) >= 0 &&
+                                      um_lbtru_decode(packet, (size_t)got, out) == UM_LBTR_OK && out->type == type);
+}
+
+static void put_syn(struct udp_source *source)
+{
+    uint8_t packet[64];
+    udp_put(source, packet, um_lbtru_put_sm(packet, source->session_id, true, 0, 0xffffffffu, 0));
+}
+
 TEST(datagrams_beyond_the_receivers_maximum_are_dropped_and_counted)
 {
     TEST_NEEDS_NET();
@@ -589,7 +605,24 @@ TEST(datagrams_beyond_the_receivers_maximum_are_dropped_and_counted)
         rm_send(&source, 2, TIDX, 600 - 32);
         RUN(&world, sink.data == 2);
         CHECK_EQ(counts_of(&world).oversized, 1);
+        lbm_rcv_transport_stats_t stats;
+        CHECK_EQ(um_rcv_stream_stats(&sink.stream, &stats), 0);
+        CHECK_EQ(stats.transport.lbtrm.dgrams_dropped_size, 1);
         CHECK(!sink.bytes_wrong);
+        struct udp_sink ru_sink = {0};
+        struct um_lbtru_packet packet;
+        udp_source_close(&source);
+        ru_source_open(&source, 2);
+        info = ru_info(&source, TIDX);
+        CHECK_EQ(udp_join(&world, &ru_sink, &info, TIDX), 0);
+        CHECK(get_packet(&world, &source, UM_LBTRU_CREQ, &packet));
+        put_syn(&source);
+        ru_send(&source, 0, TIDX, 600 - 32);
+        ru_send(&source, 1, TIDX, 600 - 32 + 1 + 64);
+        ru_send(&source, 2, TIDX, 600 - 32);
+        RUN(&world, ru_sink.data == 2);
+        CHECK_EQ(um_rcv_stream_stats(&ru_sink.stream, &stats), 0);
+        CHECK_EQ(stats.transport.lbtru.dgrams_dropped_size, 1);
         udp_source_close(&source);
         udp_world_close(&world);
     }
@@ -1007,22 +1040,6 @@ TEST(a_group_that_cannot_be_joined_is_an_error_that_names_it)
 }
 
 /* ---- LBT-RU ---- */
-
-/* The next packet of a type from the receiver. */
-static bool get_packet(struct udp_world *world, struct udp_source *source, enum um_lbtru_type type,
-                       struct um_lbtru_packet *out)
-{
-    static uint8_t packet[2048];
-    ssize_t got;
-    return RUN_UNTIL(world->loop, (got = udp_get(source, packet, sizeof packet)) >= 0 &&
-                                      um_lbtru_decode(packet, (size_t)got, out) == UM_LBTR_OK && out->type == type);
-}
-
-static void put_syn(struct udp_source *source)
-{
-    uint8_t packet[64];
-    udp_put(source, packet, um_lbtru_put_sm(packet, source->session_id, true, 0, 0xffffffffu, 0));
-}
 
 TEST(lbtru_requests_acknowledges_receives_and_ends_with_a_reset)
 {

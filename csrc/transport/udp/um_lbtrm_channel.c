@@ -100,8 +100,10 @@ static void on_datagram(void *user, uint64_t now_ns)
             .ip = datagram->from_ip, .port = header.ucast_port, .session_id = header.session_id};
         session = find_session(channel, &key);
     }
-    if (__builtin_expect(session != NULL, 1)) {
+    if (__builtin_expect(session != NULL && !datagram->oversized, 1)) {
         um_lbtrm_rcv_datagram(session, now_ns);
+    } else if (session != NULL) {
+        um_lbtrm_rcv_malformed(session, UM_LBTR_SIZE);
     } else {
         on_stranger(channel);
     }

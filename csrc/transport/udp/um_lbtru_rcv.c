@@ -43,6 +43,10 @@ static void on_datagram(void *user, uint64_t now_ns)
         um_udp_tell_unknown(receivers, rcv->common.base.source);
         return;
     }
+    if (datagram->oversized) {
+        um_lbtr_counters_drop(um_lbtru_receiver_counters(rcv->engine), UM_LBTR_SIZE);
+        return;
+    }
     um_udp_session_enter(&rcv->common);
     um_lbtru_receiver_on_packet(rcv->engine, now_ns, datagram->data, datagram->len, datagram->from_ip,
                                 datagram->from_port);

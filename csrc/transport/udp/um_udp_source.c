@@ -243,6 +243,10 @@ void um_udp_source_on_command(struct um_src_session *base)
 /* Lock. */
 static void take_packet(struct um_udp_source *source, const struct um_udp_datagram *datagram)
 {
+    if (datagram->oversized) {
+        source->base.drops.ignored_from_clients++;
+        return;
+    }
     const struct um_lbtr_source_counters *counters = source->engine->counters(source);
     struct um_lbtr_source_counters before = *counters;
     uint64_t now = um_clock_ns();
