@@ -83,6 +83,7 @@ EXEMPT = {
     "transport/um_src_session.c:um_src_stream_drops": REPORT,
     "transport/um_src_send.c:send_fragments": "speaks of a send that was refused with an error, and of its WAKEUP",
     "transport/udp/um_lbtru_sources.c:report_odd_requests": REPORT,
+    "transport/udp/um_udp_session.c:warn": CONFLICT,
     "transport/udp/um_udp_sources.c:warn": CONFLICT,
     "transport/udp/um_udp_stamps.c:um_udp_stamps_before": "times of datagrams, not the datagrams",
 }
