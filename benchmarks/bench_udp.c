@@ -33,7 +33,6 @@
 
 static bool multicast = true; /* --transport rm */
 static const char *profile;   /* --profile */
-static int loss_ppm = -1;     /* --loss: packets in a million that the cable loses in either direction */
 
 static bool oneway(void)
 {
@@ -407,23 +406,9 @@ static void um_run(int role)
     }
 }
 
-static void lossy_cable(void)
-{
-    char line[128];
-    snprintf(line, sizeof line, "tc qdisc add dev " BENCH_VETH_DEVICE " root netem limit 100000 loss %d.%04d%%",
-             loss_ppm / 10000, loss_ppm % 10000);
-    if (system(line) != 0) {
-        bench_die("failed: %s", line);
-    }
-}
-
 static void side(int role)
 {
     bench_veth(role, MTU);
-    if (loss_ppm >= 0) {
-        lossy_cable();
-        bench_meet();
-    }
     if (strcmp(bench_options.impl, "um") == 0) {
         um_run(role);
     } else if (strcmp(bench_options.impl, "raw") == 0) {
@@ -442,8 +427,6 @@ static int take_options(int argc, char **argv)
             multicast = strcmp(argv[++i], "rm") == 0;
         } else if (strcmp(argv[i], "--profile") == 0 && i + 1 < argc) {
             profile = argv[++i];
-        } else if (strcmp(argv[i], "--loss") == 0 && i + 1 < argc) {
-            loss_ppm = atoi(argv[++i]);
         } else {
             argv[kept++] = argv[i];
         }
