@@ -77,8 +77,8 @@ void um_dc_destroy(struct um_dc *dc); /* nothing is delivered, nothing reported 
 /* The callbacks may not call back into this DC, and may destroy it only through a flag checked by the owner afterwards.
  */
 void um_dc_on_data(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *msg, struct um_buf *buf);
-/* The short way for messages in order and without extension headers. True: nothing is held back or missing, and *next is
- * the number that is due: the caller may deliver it and those that follow by itself, and then tells how many it
+/* The short way for messages in order and without extension headers. True: nothing is held back or missing, and *next
+ * is the number that is due: the caller may deliver it and those that follow by itself, and then tells how many it
  * delivered. False: every message must come by um_dc_on_data(). Hot path. */
 bool um_dc_in_order(const struct um_dc *dc, uint32_t *next);
 void um_dc_took(struct um_dc *dc, uint32_t count);

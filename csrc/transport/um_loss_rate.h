@@ -6,13 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum um_loss_kind {
-    UM_LOSS_LBTRM_RCV,
-    UM_LOSS_LBTRM_SRC,
-    UM_LOSS_LBTRU_RCV,
-    UM_LOSS_LBTRU_SRC,
-    UM_LOSS_KINDS
-};
+enum um_loss_kind { UM_LOSS_LBTRM_RCV, UM_LOSS_LBTRM_SRC, UM_LOSS_LBTRU_RCV, UM_LOSS_LBTRU_SRC, UM_LOSS_KINDS };
 
 /* Percent; what is below 0 counts as 0, above 100 as 100. */
 void um_loss_rate_set(enum um_loss_kind kind, int percent);

@@ -24,7 +24,7 @@ enum um_lbtru_type {
 #define UM_LBTRU_CREQ_MAX 12u
 #define UM_LBTRU_RST_LEN 4u
 #define UM_LBTRU_NCF_HDR_MAX 20u /* with SID */
-#define UM_LBTRU_LIST_MAX 360u /* numbers per NAK or NCF packet sent */
+#define UM_LBTRU_LIST_MAX 360u   /* numbers per NAK or NCF packet sent */
 
 #define UM_LBTRU_FLAG_RETRANSMISSION 0x4000u
 #define UM_LBTRU_FLAG_SYN 0x8000u

@@ -20,7 +20,7 @@ static void *put_many(void *arg)
 {
     struct putter *putter = arg;
     for (uint32_t i = 0; i < PER_THREAD; i++) {
-        um_py_queue_put(putter->queue, putter->number, 0, "event", i, i);
+        um_py_queue_put(putter->queue, putter->number, 0, "event", i, i, 0);
     }
     return NULL;
 }
@@ -55,7 +55,7 @@ TEST(a_full_queue_drops_and_counts)
     um_py_queue_t *queue = um_py_queue_create(2);
     CHECK(queue != NULL);
     for (uint32_t i = 0; i < 5; i++) {
-        um_py_queue_put(queue, 1, 2, "text", i, 0);
+        um_py_queue_put(queue, 1, 2, "text", i, 0, 0);
     }
     CHECK_EQ(um_py_queue_dropped(queue), 3);
     um_py_item_t *item;
@@ -93,7 +93,7 @@ static void bridged_open(struct bridged *b, size_t queue_bytes)
     MUST(lbm_src_topic_alloc(&topic, b->there, "bridge", attr));
     MUST(lbm_src_topic_attr_delete(attr));
     MUST(lbm_src_create(&src, b->there, topic, um_py_source_proc(), b->source, NULL));
-    um_py_source_open(b->source, src);
+    um_py_source_open(b->source, src, NULL);
     MUST(um_src_wait_receivers(src, 1, WAIT_MS));
     MUST(um_rcv_wait_ready(b->rcv, 1, WAIT_MS));
 }
