@@ -109,7 +109,7 @@ const char *um_shm_directory(void)
     }
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&told)) {
-        um_log(UM_LOG_ERR, "Core-6976-145",
+        um_log(UM_LOG_ERR, "Core-6976-161",
                "UM_SHM_DIR \"%s\": must be an absolute path of at most 63 bytes; /dev/shm is used", directory);
     }
     return "/dev/shm";
