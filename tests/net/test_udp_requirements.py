@@ -103,7 +103,7 @@ def goodput(sink: Sink, begin: float, end: float) -> float:
 @with_hosts(2)
 @pytest.mark.parametrize("share", [50, 90, 100] if SOAK else [100], ids=lambda share: f"{share}-percent-of-the-limit")
 def test_m7_goodput_falls_in_proportion_to_loss(tmp_path: Path, star: Star, transport: str, share: int) -> None:
-    limit, step = 16_000_000, 5.0 if SOAK else 1.5
+    limit, step = 16_000_000, 5.0 if SOAK else 1.0
     setting = Setting(tmp_path, transport, rate=limit, repair_rate=limit // 2)
     config = setting.write(
         "receiver transport_{t}_nak_generation_interval 30000",
@@ -115,7 +115,7 @@ def test_m7_goodput_falls_in_proportion_to_loss(tmp_path: Path, star: Star, tran
     stream.go()
     time.sleep(0.5)
     rates = {}
-    for loss in (0, 0.001, 0.1, 1, 5, 10):
+    for loss in (0, 0.001, 0.1, 1, 5, 10) if SOAK else (0, 0.1, 1, 5, 10):
         star.rule("ladder", kinds="lbt", loss=f"{loss}%")
         begin = time.monotonic()
         time.sleep(step)
@@ -260,7 +260,7 @@ def read_latency(sinks: list[Sink]) -> list[dict[str, Any]]:
 @with_hosts(5)
 def test_s3_a_stopped_receiver_does_not_slow_the_others(star: Star, setting: Setting) -> None:
     rate, seconds_stopped = 2000, 5
-    messages = rate * (1 + 3 + seconds_stopped + 1)
+    messages = rate * (1 + 2 + seconds_stopped + 1)
     config = setting.write(
         "receiver transport_{t}_nak_generation_interval 60000",
         "receiver delivery_control_maximum_burst_loss 1000000",
@@ -271,7 +271,7 @@ def test_s3_a_stopped_receiver_does_not_slow_the_others(star: Star, setting: Set
     stream.go()
     time.sleep(1)
     read_latency(others)
-    time.sleep(3)
+    time.sleep(2)
     calm = read_latency(others)
     stream.sinks[0].process.signal(signal.SIGSTOP)
     time.sleep(seconds_stopped)
