@@ -183,12 +183,13 @@ static void child_start(struct child *c, const char *role, const struct shape *s
     setenv("SHM_ROLE", text, 1);
     setenv("UM_TEST_SHM_KEEP", "1", 1);
     setenv("UM_TEST_NET_READY", "1", 1);
-    c->pid = fork();
+    c->pid = um_test_fork();
     if (c->pid == 0) {
         dup2(c->fd, REPORT_FD);
         if (uid != 0 && (setgid(uid) != 0 || setuid(uid) != 0)) {
             _exit(3);
         }
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execl("/proc/self/exe", "child", (char *)NULL);
         _exit(2);
     }
@@ -414,7 +415,7 @@ static int entries(enum um_shm_kind kind, int *dead)
  * must. */
 static int other_user(const struct shape *shape, enum um_shm_kind kind)
 {
-    pid_t pid = fork();
+    pid_t pid = um_test_fork();
     if (pid != 0) {
         int status;
         waitpid(pid, &status, 0);

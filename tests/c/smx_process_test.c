@@ -126,7 +126,7 @@ static int count_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 
 static pid_t start_receiver(int number, const char *topic)
 {
-    pid_t pid = fork();
+    pid_t pid = um_test_fork();
     if (pid == 0) {
         my_number = number;
         lbm_log(silent, NULL);
@@ -175,7 +175,7 @@ static bool reap(pid_t pid)
 static void stress(int receivers, uint64_t messages)
 {
     shared_make();
-    pid_t pids[RECEIVERS_MAX], source = fork();
+    pid_t pids[RECEIVERS_MAX], source = um_test_fork();
     if (source == 0) {
         lbm_log(silent, NULL);
         lbm_context_t *ctx = quick_context();
@@ -304,7 +304,7 @@ TEST(a_receiver_killed_at_any_instant_never_stops_the_source_or_other_receivers)
 
 static pid_t start_source(const char *topic)
 {
-    pid_t pid = fork();
+    pid_t pid = um_test_fork();
     if (pid == 0) {
         lbm_log(silent, NULL);
         lbm_context_t *ctx = quick_context();
@@ -386,7 +386,7 @@ TEST(h2_a_full_file_system_fails_the_creation_with_size_path_and_remedy)
 {
     TEST_NEEDS_NET();
     shared_make();
-    pid_t pid = fork();
+    pid_t pid = um_test_fork();
     if (pid == 0) {
         char directory[96];
         snprintf(directory, sizeof directory, "%s/small", getenv("UM_SHM_DIR"));

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +25,19 @@
 #ifndef UM_TEST_SANITIZED
 #define UM_TEST_SANITIZED 0
 #endif
+
+/* A child that does not outlive the test program, however that ends. setuid() undoes it. */
+static inline pid_t um_test_fork(void)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) {
+            _exit(4);
+        }
+    }
+    return pid;
+}
 
 static char um_test_shm_dir[64];
 static pid_t um_test_shm_owner;
