@@ -121,6 +121,46 @@ def test_top_in_plain_text(host: Host) -> None:
     assert re.search(r"^news +TCP:127\.0\.0\.1:\d+.* live$", output, re.MULTILINE)
 
 
+@pytest.mark.parametrize("transport", ["rm", "ru", "ipc", "smx"])
+def test_pub_sub_and_ping_over_every_transport(host: Host, transport: str) -> None:
+    receiver = um(host, "sub", "news", "-n", 3)
+    lines = ["-n", 20, "-r", 10] if transport == "rm" else []  # multicast receivers may miss what comes first
+    um(host, "pub", "-T", transport, *lines, "news", "one", "two", "three").finish()
+    assert len(re.findall(r"^(?:one|two|three)$", receiver.finish(), re.MULTILINE)) == 3
+    um(host, "ping", "--echo", "-T", transport)
+    asking = um(host, "ping", "-n", 3, "--interval", 0.05, "-t", 20, "-T", transport)
+    assert "3 sent, 3 answered, 0 lost" in asking.finish()
+
+
+LOSING = """
+import time
+from um_cffi import Context, Receiver, Source
+from um_cffi.testing import set_loss_rate
+OPTIONS = {"default_interface": "127.0.0.1", "um_profile": "low_latency"}
+with Context(OPTIONS) as sending, Context(OPTIONS) as good, Context(OPTIONS) as other:
+    with Source(sending, "a/x", transport="lbtrm") as rm, Source(sending, "a/y", transport="lbtru") as ru:
+        receivers = [Receiver(ctx, topic, lambda message: None) for topic in ("a/x", "a/y") for ctx in (good, other)]
+        set_loss_rate(lbtrm=10, lbtru=10)
+        while True:
+            rm.send(bytes(100), flush=True)
+            ru.send(bytes(100), flush=True)
+            time.sleep(0.001)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look at packets")
+def test_s4_top_ranks_the_receivers_that_ask_for_repairs(host: Host) -> None:
+    host.start_command(sys.executable, "-c", LOSING, env=ENV)
+    output = um(host, "top", "--json", "-n", 6, "--interval", 0.5, "^a/").finish().splitlines()
+    rows = [row for row in (json.loads(line) for line in output if line.startswith("{")) if "naks" in row]
+    last = [row for row in rows if row["time"] > rows[-1]["time"] - 0.25]
+    assert {row["source"].split(":")[0] for row in last} == {"LBTRM", "LBT-RU"}
+    assert len({row["receiver"] for row in last}) >= 4
+    assert all(row["naks"] > 0 for row in last)
+    rates = [row["naks_per_s"] for row in last]
+    assert rates == sorted(rates, reverse=True) and rates[0] > 0
+
+
 def test_top_finds_the_receiver_that_does_not_keep_up(tmp_path: Path) -> None:
     from um_cffi.commands import top
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from um_cffi import Context
+from um_cffi import Context, NotSupported, Source
 from um_cffi._options import OPTIONS
 
+MULTICAST_WAIT = 1.0  # seconds in which receivers find a source that cannot know about them
+TRANSPORTS = {"tcp": "tcp", "rm": "lbtrm", "ru": "lbtru", "ipc": "lbtipc", "smx": "lbtsmx"}
 SCOPES = ("context", "source", "receiver", "wildcard_receiver")
 
 
@@ -50,6 +53,9 @@ def add_library_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-i", "--interface", metavar="ADDRESS", help="default_interface, for example 10.0.0.0/8")
     group.add_argument("-d", "--daemon", metavar="HOST:PORT", help="lbmrd to find topics through instead of multicast")
     group.add_argument(
+        "-T", "--transport", choices=TRANSPORTS, help="of sources; with rm and ru the profile low_latency applies"
+    )
+    group.add_argument(
         "-o",
         "--option",
         action="append",
@@ -66,6 +72,10 @@ def settings(arguments: argparse.Namespace) -> Settings:
         result.options["context"]["default_interface"] = arguments.interface
     if arguments.daemon:
         result.options["context"]["resolver_unicast_daemon"] = arguments.daemon
+    if arguments.transport:
+        result.options["source"]["transport"] = TRANSPORTS[arguments.transport]
+        if arguments.transport in ("rm", "ru"):
+            result.options["context"]["um_profile"] = "low_latency"
     for text in arguments.option:
         name, equals, value = text.partition("=")
         if not equals:
@@ -79,6 +89,16 @@ def settings(arguments: argparse.Namespace) -> Settings:
             scope = next((each for each in SCOPES if name in OPTIONS[each]), "context")
         result.options[scope][name] = value
     return result
+
+
+def await_receivers(source: Source, count: int, timeout: float) -> bool:
+    """Wait until so many receivers are connected. False: multicast sources do not know, so they got a second."""
+    try:
+        source.wait_receivers(count, timeout)
+    except NotSupported:
+        time.sleep(min(MULTICAST_WAIT, timeout))
+        return False
+    return True
 
 
 def positive(text: str) -> int:

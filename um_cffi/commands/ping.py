@@ -14,6 +14,8 @@ from typing import Any
 from um_cffi import Context, Message, Receiver, Source
 from um_cffi.commands import _common
 
+PROBE = 0xFFFFFFFF  # number of messages that are not timed
+PROBE_INTERVAL = 0.1  # seconds
 HEADER = struct.Struct("<IQ")  # number, when it was sent: CLOCK_MONOTONIC nanoseconds of the asking side
 
 
@@ -70,8 +72,10 @@ def _ask(ctx: Context, settings: _common.Settings, arguments: argparse.Namespace
 
     receiver = Receiver(ctx, f"{arguments.name}/pong", answered, options=settings.receiver())
     source = Source(ctx, f"{arguments.name}/ping", options=settings.source())
-    source.wait_receivers(1, arguments.timeout)
-    receiver.wait_ready(1, arguments.timeout)
+    if _common.await_receivers(source, 1, arguments.timeout):
+        receiver.wait_ready(1, arguments.timeout)
+    else:
+        _probe(source, answers, arguments.timeout)
     filling = bytes(max(0, arguments.size - HEADER.size))
     times: list[float] = []
     for number in range(arguments.count):
@@ -87,6 +91,16 @@ def _ask(ctx: Context, settings: _common.Settings, arguments: argparse.Namespace
         sys.stdout.flush()
         time.sleep(arguments.interval if number + 1 < arguments.count else 0)
     return _summary(arguments.count, sorted(times))
+
+
+def _probe(source: Source, answers: queue.SimpleQueue[tuple[int, int, int]], timeout: float) -> None:
+    """Multicast: ask until something comes back, for `timeout` seconds at most."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        source.send(HEADER.pack(PROBE, 0), flush=True)
+        with contextlib.suppress(queue.Empty):
+            answers.get(timeout=PROBE_INTERVAL)
+            return
 
 
 def _wait(answers: queue.SimpleQueue[tuple[int, int, int]], number: int, begin: int, timeout: float) -> float | None:

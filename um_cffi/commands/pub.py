@@ -64,7 +64,7 @@ class _Publisher:
         if source is None:
             source = self._sources[topic] = Source(self._ctx, topic, options=self._options)
             if self._arguments.wait > 0:
-                source.wait_receivers(self._arguments.wait, self._arguments.timeout)
+                _common.await_receivers(source, self._arguments.wait, self._arguments.timeout)
             if self.sent == 0:
                 self._begin = time.monotonic()
         return source

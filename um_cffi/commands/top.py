@@ -1,7 +1,8 @@
 """`um top`: a live table of topics and sources, their rates and losses, and of receivers that do not keep up.
 
 It subscribes to everything that matches a pattern, so it costs the network what any other receiver does. Receivers of a
-TCP session are seen from the host of its source: their connections, and how many bytes wait for each.
+TCP session are seen from the host of its source: their connections, and how many bytes wait for each. Those of LBT-RM
+and LBT-RU that ask for repairs are ranked below, seen from the host of the source by users who may look at packets.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ import numpy as np
 
 from um_cffi import Batch, MessageType, WildcardReceiver
 from um_cffi.commands import _common
+from um_cffi.commands._naks import NakWatch, is_repaired
 
 SLOW_BYTES = 65536  # waiting for a receiver in the kernel of the source's host
 COLUMNS = ("topic", "source", "messages", "msg/s", "kB/s", "lost", "receivers", "slow", "state")
 RIGHT = (2, 3, 4, 5, 6, 7)
+NAK_COLUMNS = ("receiver that asks for repairs", "source", "NAKs", "NAK/s")
+NAK_RIGHT = (2, 3)
+NAK_LINES = 10
 PLACES = {"rate": 3, "bytes": 4, "messages": 2, "lost": 5}
 
 
@@ -66,6 +71,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.flows: dict[tuple[str, str], Flow] = collections.defaultdict(Flow)
+        self.naks = NakWatch()
 
     def add(self, batch: Batch) -> None:
         """Count the records of a batch, by topic and source at once."""
@@ -75,6 +81,14 @@ class Watch:
             mine = records[pairs == pair]
             topic, source = batch.topics[int(pair) >> 32], batch.sources[int(pair) & 0xFFFFFFFF]
             self._count(self.flows[topic, source], mine)
+
+    def tick(self, seconds: float) -> None:
+        """Begin a new interval."""
+        self.naks.read([source for _, source in self.flows])
+        for flow in self.flows.values():
+            flow.tick(seconds)
+        for asking in self.naks.asking.values():
+            asking.tick(seconds)
 
     @staticmethod
     def _count(flow: Flow, records: np.ndarray[Any, Any]) -> None:
@@ -145,7 +159,19 @@ def _title(watch: Watch, dropped: int) -> str:
     lost = sum(flow.lost for flow in watch.flows.values())
     topics = len({topic for topic, _ in watch.flows})
     own = f"; um top itself is too slow and missed {dropped}" if dropped else ""
-    return f"{topics} topics, {len(watch.flows)} sources, {_common.amount(total)} msg/s, {lost} lost{own}"
+    blind = "" if watch.naks.works else _blind(watch)
+    return f"{topics} topics, {len(watch.flows)} sources, {_common.amount(total)} msg/s, {lost} lost{own}{blind}"
+
+
+def _blind(watch: Watch) -> str:
+    return "; NAKs: needs root" if any(is_repaired(source) for _, source in watch.flows) else ""
+
+
+def _nak_cells(watch: Watch) -> list[list[str]]:
+    return [
+        [receiver, session, _common.amount(asking.naks), _common.amount(asking.rate)]
+        for receiver, session, asking in watch.naks.ranking()[:NAK_LINES]
+    ]
 
 
 class _Plain:
@@ -154,6 +180,9 @@ class _Plain:
     def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
         print(_title(watch, dropped))
         print(_common.plain_table(COLUMNS, map(_cells, rows), RIGHT) + "\n", flush=True)
+        naks = _nak_cells(watch)
+        if naks:
+            print(_common.plain_table(NAK_COLUMNS, naks, NAK_RIGHT) + "\n", flush=True)
 
     def close(self) -> None: ...
 
@@ -175,6 +204,9 @@ class _Json:
         )
         for row in rows:
             print(json.dumps({"time": round(time.time(), 3), **dict(zip(names, row))}))
+        for receiver, session, asking in watch.naks.ranking():
+            told = {"receiver": receiver, "source": session, "naks": asking.naks, "naks_per_s": asking.rate}
+            print(json.dumps({"time": round(time.time(), 3), **told}))
         sys.stdout.flush()
 
     def close(self) -> None: ...
@@ -190,6 +222,7 @@ class _Rich:
         self._live.start()
 
     def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
+        from rich.console import Group
         from rich.markup import escape
         from rich.table import Table
 
@@ -199,7 +232,12 @@ class _Rich:
         for row in rows:
             bad = row[5] or row[7]
             table.add_row(*map(escape, _cells(row)), style="red" if bad else "dim" if row[8] == "ended" else None)
-        self._live.update(table, refresh=True)
+        naks = Table(title_justify="left")
+        for place, name in enumerate(NAK_COLUMNS):
+            naks.add_column(name, justify="right" if place in NAK_RIGHT else "left", no_wrap=True)
+        for cells in _nak_cells(watch):
+            naks.add_row(*map(escape, cells))
+        self._live.update(Group(table, naks) if naks.row_count else table, refresh=True)
 
     def close(self) -> None:
         self._live.stop()
@@ -222,10 +260,10 @@ def run(arguments: argparse.Namespace) -> int:
                 now = time.monotonic()
                 if now < begin + arguments.interval:
                     continue
-                for flow in watch.flows.values():
-                    flow.tick(max(now - begin, 1e-3))
+                watch.tick(max(now - begin, 1e-3))
                 view.show(watch, watch.rows(arguments.sort, arguments.lines), receiver.queue_stats().dropped)
                 begin, shown = now, shown + 1
         finally:
             view.close()
+            watch.naks.close()
     return 0
