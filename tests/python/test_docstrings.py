@@ -149,7 +149,9 @@ def test_errors_are_named(name: str) -> None:
     assert EXCEPTIONS.search(rules_of(name)), f"{name} raises, and does not say what: {words_of(name)}"
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSES if name in callables()] + ["Batch", "Message", "Slot", "Timer"])
+@pytest.mark.parametrize(
+    "name", [name for name in CLASSES if name in callables()] + ["Batch", "Message", "Slot", "Timer"]
+)
 def test_threads_are_spoken_of(name: str) -> None:
     assert re.search(r"\bthreads?\b", words_of(name)), f"{name}: {words_of(name)}"
 

@@ -261,9 +261,14 @@ with loopback() as context, Receiver(context, "slow") as receiver:
 """
 
 
+def stopped_receiver() -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True, env=environment)
+
+
 def test_a_stopped_receiver_blocks_the_source_which_names_it() -> None:
     with loopback() as context, Source(context, "slow", options=SMALL) as source:
-        process = subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True)
+        process = stopped_receiver()
         try:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == "ready"
@@ -293,7 +298,7 @@ def test_a_stopped_receiver_blocks_the_source_which_names_it() -> None:
 
 def test_close_ends_a_wait() -> None:
     with loopback() as context, Source(context, "slow", options=SMALL) as source:
-        process = subprocess.Popen([sys.executable, "-c", STOPPED], stdout=subprocess.PIPE, text=True)
+        process = stopped_receiver()
         try:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == "ready"

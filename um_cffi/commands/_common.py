@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from um_cffi import Context, NotSupported, Source
+from um_cffi import Context, Source
 from um_cffi._options import OPTIONS
 
 MULTICAST_WAIT = 1.0  # seconds in which receivers find a source that cannot know about them
@@ -93,11 +93,10 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
 def await_receivers(source: Source, count: int, timeout: float) -> bool:
     """Wait until so many receivers are connected. False: multicast sources do not know, so they got a second."""
-    try:
-        source.wait_receivers(count, timeout)
-    except NotSupported:
+    if source.getopt("transport") == "lbtrm":
         time.sleep(min(MULTICAST_WAIT, timeout))
         return False
+    source.wait_receivers(count, timeout)
     return True
 
 
