@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -48,6 +49,7 @@ def test_o1_a_good_host_has_no_failure(host: Host) -> None:
         "open files",
         "clock",
         "shared memory",
+        "segments",
         "firewall",
         "exchange",
     )
@@ -138,3 +140,48 @@ def test_o1_the_plain_text_shows_state_finding_and_remedy(host: Host) -> None:
     assert process.wait() == 1
     assert "FAIL  open files" in process.output and "remedy: " in process.output
     assert " 1 failures in " in process.output.splitlines()[-1]
+
+
+SEGMENTS = """
+import os, signal, sys
+from um_cffi import Context, Source
+context = Context(default_interface="127.0.0.1")
+source = Source(context, "news", transport=sys.argv[1])
+print("there", flush=True)
+if sys.argv[2] == "die":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.stdin.read()
+"""
+
+
+def test_o1_segments_left_by_killed_processes(host: Host, tmp_path: Path) -> None:
+    environment = {**os.environ, **ENV, "UM_SHM_DIR": str(tmp_path)}
+    processes = [
+        subprocess.Popen(
+            host.command(sys.executable, "-c", SEGMENTS, transport, fate),
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for transport, fate in (("lbtsmx", "die"), ("lbtipc", "stay"))
+    ]
+    for process in processes:
+        assert process.stdout is not None and process.stdout.readline() == b"there\n"
+    processes[0].wait(60)
+    _, found = doctor(host, before=f"export UM_SHM_DIR={tmp_path};")
+    for process in processes:
+        process.kill()
+        process.communicate()
+    assert found["segments"]["state"] == "warn"
+    assert found["segments"]["text"].startswith("1 segments in use, 1 left by processes that are gone")
+    assert "lbtsmx_resource_manager -reclaim" in found["segments"]["remedy"]
+
+
+def test_o1_who_removes_shared_memory_at_logout(tmp_path: Path) -> None:
+    from um_cffi.commands._checks import removes_ipc
+
+    file = tmp_path / "logind.conf"
+    assert not removes_ipc(str(file))  # no systemd here
+    for text, removes in (("[Login]\n", True), ("[Login]\nRemoveIPC=no\n", False), ("#RemoveIPC=no\n", True)):
+        file.write_text(text)
+        assert removes_ipc(str(file)) is removes

@@ -28,6 +28,9 @@ SIOCGIFFLAGS, SIOCGIFADDR = 0x8913, 0x8915
 FILES_MIN = 1024  # descriptors: a context takes about ten, every session and client one more
 SHARED_MEMORY_MIN = 64 << 20  # bytes free
 BUFFER_BAD = 131072  # bytes; with less, bursts of advertisements are lost
+F_OFD_GETLK = 36
+OWNER_BYTE = 1  # of a segment: locked by the owner for as long as it lives
+SYSTEM_USERS = 1000  # uids below are spared by RemoveIPC
 TIME_ERROR = 5  # what adjtimex() returns while nothing synchronises the clock
 
 
@@ -289,6 +292,44 @@ def permissions(settings: Settings) -> list[Row]:
     return rows
 
 
+def shared_memory(_: Settings) -> list[Row]:
+    """Segments of LBT-IPC and LBT-SMX that killed processes left; who else removes them."""
+    folder = Path(os.environ.get("UM_SHM_DIR", "/dev/shm"))
+    living = dead = 0
+    for path in [*folder.glob("LBTIPC_*"), *folder.glob("LBTSMX_*")]:
+        owned = _owned(path)
+        living += owned is True
+        dead += owned is False
+    text = f"{living} segments in use, {dead} left by processes that are gone"
+    remedy = "lbtipc_resource_manager -reclaim; lbtsmx_resource_manager -reclaim" if dead else ""
+    rows: list[Row] = [("segments", "warn" if dead else "ok", text, remedy)]
+    if removes_ipc("/etc/systemd/logind.conf") and os.geteuid() >= SYSTEM_USERS:
+        text = "systemd removes the segments of this user at logout, under running processes too"
+        rows.append(("RemoveIPC", "warn", text, "RemoveIPC=no in /etc/systemd/logind.conf, or run as a system user"))
+    return rows
+
+
+def _owned(path: Path) -> bool | None:
+    """Whether the owner of a segment lives: it holds a lock on its file. None if that cannot be told."""
+    try:
+        with path.open("rb") as file:
+            lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, OWNER_BYTE, 1, 0)
+            kind: int = struct.unpack("hhqqi4x", fcntl.fcntl(file, F_OFD_GETLK, lock))[0]
+    except OSError:
+        return None
+    return kind != fcntl.F_UNLCK
+
+
+def removes_ipc(file: str) -> bool:
+    """Whether systemd-logind, whose configuration this is, removes what users leave in shared memory (its default)."""
+    try:
+        lines = Path(file).read_text().splitlines()
+    except OSError:
+        return False
+    values = [line.partition("=")[2].strip().lower() for line in lines if line.strip().startswith("RemoveIPC=")]
+    return not values or values[-1] not in ("no", "false", "0", "off")
+
+
 def _ports(settings: Settings) -> Row:
     low, high = (int(option(settings, f"transport_tcp_port_{end}")) for end in ("low", "high"))
     refused = ""
@@ -369,6 +410,7 @@ CHECKS: tuple[Callable[[Settings], list[Row]], ...] = (
     limits,
     clocks,
     permissions,
+    shared_memory,
     firewall,
     exchange,
 )
