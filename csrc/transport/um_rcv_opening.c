@@ -4,9 +4,10 @@
 #include "base/um_mem.h"
 #include "base/um_sqn.h"
 
-/* Messages; then the beginning is not waited for any longer. Half a second at 130,000 messages a second: several rounds
- * of NAKs with the default intervals. */
+/* Then the beginning is not waited for any longer: messages (half a second at 130,000 a second: several rounds of NAKs
+ * with the default intervals), and bytes of the receive buffers that they keep. */
 #define HELD_MAX 65536u
+#define HELD_BYTES_MAX (64u << 20)
 
 struct held {
     struct um_lbmc_msg msg; /* its slices point into buf */
@@ -17,8 +18,10 @@ struct um_rcv_opening {
     uint32_t position;  /* of the transport: what was sent before it is waited for */
     uint32_t first_sqn; /* of the message that came first */
     size_t count, capacity;
-    struct held *items; /* in sequence order */
-    bool complete;      /* everything sent before `position` has come or was given up */
+    size_t bytes;             /* of the buffers kept; one that arrives again behind another counts twice */
+    struct um_buf *last_kept; /* by the message that came last */
+    struct held *items;       /* in sequence order */
+    bool complete;            /* everything sent before `position` has come or was given up */
     bool releasing;
     bool forgotten; /* the stream has left while its messages were handed on */
 };
@@ -50,6 +53,8 @@ static bool insert(struct um_rcv_opening *opening, const struct um_lbmc_msg *msg
     }
     opening->items[at] = (struct held){*msg, buf};
     um_buf_ref(buf);
+    opening->bytes += buf != opening->last_kept ? buf->capacity : 0;
+    opening->last_kept = buf;
     return true;
 }
 
@@ -137,7 +142,7 @@ static struct um_rcv_stream *next_due(struct um_rcv_session *session)
             continue;
         }
         opening->complete = session->ops->complete_before(session, opening->position);
-        if (opening->complete || opening->count >= HELD_MAX) {
+        if (opening->complete || opening->count >= HELD_MAX || opening->bytes >= HELD_BYTES_MAX) {
             return stream;
         }
     }
