@@ -222,9 +222,10 @@ int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *sock, 
         }
     }
     if (sock->fd < 0) {
-        return um_error(UM_EOS, "CoreApi-9006-4",
-                        "%s %u..%u: no free port in this range; widen it, or set both to 0 for any free port", what,
-                        low, high);
+        um_error(UM_EOS, "CoreApi-9006-4",
+                 "%s %u..%u: no free port in this range; widen it, or set both to 0 for any free port", what, low,
+                 high);
+        return UM_UDP_NO_PORT;
     }
     set_up(reader, sock, config, NULL);
     return 0;

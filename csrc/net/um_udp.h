@@ -55,7 +55,9 @@ void um_udp_reader_destroy(struct um_udp_reader *reader);
  * address, as systems need that cannot bind to a group (tried by itself after a failure). 0, or -1 + error. */
 int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr group, uint16_t port, const struct um_iface *iface, bool any_address);
-/* First free port of low..high; `what` names the options in the error; low = high = 0: any free port. */
+#define UM_UDP_NO_PORT (-2)
+/* First free port of low..high; `what` names the options in the error; low = high = 0: any free port. 0; UM_UDP_NO_PORT
+ * + error: none is free; -1 + error: anything else. */
 int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr addr, uint16_t low, uint16_t high, const char *what);
 /* Ask the card for the times of every packet, received and sent. Needs rights and a driver that can; without either the

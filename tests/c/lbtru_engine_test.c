@@ -280,15 +280,16 @@ TEST(unknown_request_is_told_and_counted)
     um_lbtru_source_destroy(s);
 }
 
-TEST(data_that_nobody_hears_is_counted)
+TEST(data_that_nobody_hears_goes_nowhere)
 {
     struct um_lbtru_source *s = source_with(SID, 10000000);
     put(s, T0, 100);
     put(s, T0, 50);
-    CHECK_EQ(um_lbtru_source_counters(s)->unheard_bytes, 150);
+    CHECK_EQ(um_lbtru_source_counters(s)->msgs_sent, 0);
+    CHECK_EQ(um_lbtru_source_held(s), 0);
     creq(s, T0, SID, &a);
     put(s, T0, 100);
-    CHECK_EQ(um_lbtru_source_counters(s)->unheard_bytes, 150);
+    CHECK_EQ(um_lbtru_source_counters(s)->msgs_sent, 1);
     um_lbtru_source_destroy(s);
 }
 

@@ -18,8 +18,6 @@ struct um_lbtr_source_counters {
     uint64_t ncfs_sent;       /* packets */
     uint64_t ncfs_withheld;   /* packets: more than NAKs may cause in a while */
     uint64_t packets_ignored; /* not for this session, broken, or of a type a source has no use for */
-    uint64_t unheard_bytes;   /* LBT-RU: payload sent while nobody is connected */
-    uint64_t filtered_bytes;  /* LBT-RU: payload a client does not want */
 };
 
 /* What keeps answers within bounds; one per session. */

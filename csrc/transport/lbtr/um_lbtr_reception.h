@@ -18,15 +18,13 @@ struct um_lbtr_nak_config {
     uint32_t lead_max; /* 0: UM_LBTR_LEAD_MAX */
 };
 
-/* Counters of a received session; the public statistics are made of them. The first group and the three lbm_ ones count
- * as the statistics say; the session layer above adds to the lbm_ ones. */
+/* Counters of a received session; the public statistics are made of them, and of what the session above counts. */
 struct um_lbtr_receiver_counters {
     uint64_t msgs_rcved, bytes_rcved, nak_pckts_sent, naks_sent, lost;
     uint64_t ncfs[UM_LBTR_REASONS], ncfs_unknown; /* per number, by reason */
     uint64_t stm_min, stm_mean256, stm_max;       /* ms; the mean in 1/256 ms */
     uint64_t tx_min, tx_mean256, tx_max;
     uint64_t duplicate_data, unrecovered_txw, unrecovered_tmo, out_of_order;
-    uint64_t lbm_msgs_rcved, lbm_msgs_no_topic_rcved, lbm_reqs_rcved;
     uint64_t dropped_size, dropped_type, dropped_version, dropped_hdr, dropped_sid, dropped_other;
 };
 

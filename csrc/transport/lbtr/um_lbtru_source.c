@@ -218,8 +218,6 @@ static void give_numbers(struct um_lbtru_source *source, struct um_lbtr_slot *sl
         struct um_lbtru_client *client = client_of(it);
         if (wanted(source, client, slot)) {
             um_lbtr_numbers_add(&client->numbers, slot);
-        } else {
-            source->counters.filtered_bytes += slot->len;
         }
         uint32_t before = client->numbers.queue_bytes;
         um_lbtr_numbers_trim(&client->numbers, source->window.first);
@@ -231,8 +229,7 @@ enum um_lbtr_commit um_lbtru_source_commit(struct um_lbtru_source *source, uint6
                                            size_t user_bytes)
 {
     if (source->clients.count == 0) {
-        source->counters.unheard_bytes += len;
-        return UM_LBTR_SENT; /* the open slot is written again */
+        return UM_LBTR_SENT; /* to nobody; the open slot is written again */
     }
     struct um_lbtr_slot *slot = um_lbtr_window_commit(&source->window, len, user_bytes, oldest_held(source));
     give_numbers(source, slot);

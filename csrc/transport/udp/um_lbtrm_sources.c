@@ -187,16 +187,17 @@ static int open_in(struct um_udp_sources *pool, struct um_lbtrm_session_source *
                                    .socket_buffer = opts->transport_lbtrm_receiver_socket_buffer,
                                    .socket_buffer_option = "transport_lbtrm_receiver_socket_buffer",
                                    .socket_buffer_log = "Core-5688-3290"};
-    if (um_udp_open_range(pool->reader, &source->udp.in, &config, source->udp.addr,
-                          opts->transport_lbtrm_source_port_low, opts->transport_lbtrm_source_port_high,
-                          "transport_lbtrm_source_port_low to transport_lbtrm_source_port_high") != 0) {
-        if (strstr(um_errmsg(), "no free port") == NULL) {
-            return -1;
-        }
+    int rc = um_udp_open_range(pool->reader, &source->udp.in, &config, source->udp.addr,
+                               opts->transport_lbtrm_source_port_low, opts->transport_lbtrm_source_port_high,
+                               "transport_lbtrm_source_port_low to transport_lbtrm_source_port_high");
+    if (rc == UM_UDP_NO_PORT) {
         return um_error(UM_EOS, "CoreApi-5688-3287",
                         "no UDP port for the NAKs of an LBT-RM source in transport_lbtrm_source_port_low %u to "
                         "transport_lbtrm_source_port_high %u; widen the range, or set both to 0 for any free port",
                         opts->transport_lbtrm_source_port_low, opts->transport_lbtrm_source_port_high);
+    }
+    if (rc != 0) {
+        return -1;
     }
     source->udp.port = um_socket_local_port(source->udp.in.fd);
     if (source->udp.port == 0) {
