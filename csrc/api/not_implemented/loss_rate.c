@@ -1,5 +1,6 @@
 /* Calls that this version does not implement yet: deliberate loss of unicast immediate messages, which do not exist yet
- * themselves. Each one records LBM_EOPNOTSUPP with the name of the feature and fails. Called from application threads. */
+ * themselves. Each one records LBM_EOPNOTSUPP with the name of the feature and fails. Called from application threads.
+ */
 #include <lbm/lbm.h>
 
 #include "api/not_implemented/um_not_implemented.h"
