@@ -206,6 +206,17 @@ bool um_lbtr_turn_join(struct um_lbtr_limiter *limiter, struct um_lbtr_turn *tur
     return joined;
 }
 
+bool um_lbtr_turn_may_send(struct um_lbtr_limiter *limiter, struct um_lbtr_turn *turn, bool *relief_wanted)
+{
+    if (!um_lbtr_limiter_blocked(limiter)) {
+        return true;
+    }
+    if (relief_wanted != NULL) {
+        *relief_wanted = turn->kind != UM_LBTR_TURN_NONE || um_lbtr_turn_join(limiter, turn, UM_LBTR_TURN_NOTICE);
+    }
+    return relief_wanted != NULL && !*relief_wanted;
+}
+
 void um_lbtr_turn_leave(struct um_lbtr_limiter *limiter, struct um_lbtr_turn *turn)
 {
     um_lock_take(&limiter->lock);

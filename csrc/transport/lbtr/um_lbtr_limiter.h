@@ -66,6 +66,8 @@ uint64_t um_lbtr_limiter_rx_queue_bytes(const struct um_lbtr_limiter *limiter);
 void um_lbtr_turn_init(struct um_lbtr_turn *turn, void (*fn)(struct um_lbtr_turn *turn));
 /* Hold data back (DATA) or ask to be told when nobody blocks (NOTICE; told at once by false when nobody does). */
 bool um_lbtr_turn_join(struct um_lbtr_limiter *limiter, struct um_lbtr_turn *turn, enum um_lbtr_turn_kind kind);
+/* May data be accepted? If not, `relief_wanted` (may be NULL) is set, and the turn is in the order to be told. */
+bool um_lbtr_turn_may_send(struct um_lbtr_limiter *limiter, struct um_lbtr_turn *turn, bool *relief_wanted);
 void um_lbtr_turn_leave(struct um_lbtr_limiter *limiter, struct um_lbtr_turn *turn);
 
 static inline bool um_lbtr_limiter_blocked(const struct um_lbtr_limiter *limiter)

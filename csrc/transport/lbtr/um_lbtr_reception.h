@@ -28,6 +28,18 @@ struct um_lbtr_receiver_counters {
     uint64_t dropped_size, dropped_type, dropped_version, dropped_hdr, dropped_sid, dropped_other;
 };
 
+/* What lbm_rcv_transport_stats_lbtrm_t and ..._lbtru_t have in common, as initializers. */
+#define UM_LBTR_RECEIVER_STATS(c)                                                                                      \
+    .msgs_rcved = (c)->msgs_rcved, .bytes_rcved = (c)->bytes_rcved, .nak_pckts_sent = (c)->nak_pckts_sent,             \
+    .naks_sent = (c)->naks_sent, .lost = (c)->lost, .ncfs_ignored = (c)->ncfs[UM_LBTR_NAK_IGNORED],                    \
+    .ncfs_shed = (c)->ncfs[UM_LBTR_NAK_SHED], .ncfs_rx_delay = (c)->ncfs[UM_LBTR_RX_DELAY],                            \
+    .ncfs_unknown = (c)->ncfs_unknown, .nak_stm_min = (c)->stm_min, .nak_stm_mean = (c)->stm_mean256 / 256,            \
+    .nak_stm_max = (c)->stm_max, .nak_tx_min = (c)->tx_min, .nak_tx_mean = (c)->tx_mean256 / 256,                      \
+    .nak_tx_max = (c)->tx_max, .duplicate_data = (c)->duplicate_data, .unrecovered_txw = (c)->unrecovered_txw,         \
+    .unrecovered_tmo = (c)->unrecovered_tmo, .dgrams_dropped_size = (c)->dropped_size,                                 \
+    .dgrams_dropped_type = (c)->dropped_type, .dgrams_dropped_version = (c)->dropped_version,                          \
+    .dgrams_dropped_hdr = (c)->dropped_hdr, .dgrams_dropped_other = (c)->dropped_other
+
 enum um_lbtr_loss { UM_LBTR_LOSS_WINDOW /* left the source's window */, UM_LBTR_LOSS_TIME /* NAKs were in vain */ };
 
 /* How a session ends, seen by a receiver. */

@@ -246,18 +246,7 @@ enum um_lbtr_commit um_lbtru_source_commit(struct um_lbtru_source *source, uint6
 
 bool um_lbtru_source_may_send(struct um_lbtru_source *source, bool tell)
 {
-    if (!um_lbtr_limiter_blocked(source->limiter)) {
-        return true;
-    }
-    if (tell) {
-        source->relief_wanted = true;
-        if (source->turn.kind == UM_LBTR_TURN_NONE &&
-            !um_lbtr_turn_join(source->limiter, &source->turn, UM_LBTR_TURN_NOTICE)) {
-            source->relief_wanted = false;
-            return true;
-        }
-    }
-    return false;
+    return um_lbtr_turn_may_send(source->limiter, &source->turn, tell ? &source->relief_wanted : NULL);
 }
 
 /* ---- what clients send ---- */
