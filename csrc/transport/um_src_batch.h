@@ -143,8 +143,9 @@ void um_src_session_relieve(struct um_src_session *session);
 /* May this send begin? 0; waits for it if it may, sends->waited; or -1 + error. For transports that take over sending.
  */
 int um_src_session_admitted(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send);
-/* A datagram with the last numbers of streams; what waits goes out before it. With `only` of that stream alone. */
-void um_src_session_tell_numbers(struct um_src_session *session, struct um_src_stream *only);
+/* A datagram with the last numbers of streams; what waits goes out before it. With `only` of that stream alone. False +
+ * error: out of memory for some of them, which the next TSNI tells. */
+bool um_src_session_tell_numbers(struct um_src_session *session, struct um_src_stream *only);
 /* A ready-made LBMC message in a datagram of its own. False + error: out of memory. */
 bool um_src_session_put_alone(struct um_src_session *session, const uint8_t *message, size_t len);
 /* Refuse the send: -1 + UM_EWOULDBLOCK, and WAKEUP follows. */

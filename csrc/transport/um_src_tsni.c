@@ -14,12 +14,14 @@ uint32_t um_src_stream_last_sqn(const struct um_src_stream *stream)
     return stream->next_sqn - 1;
 }
 
-static void append_tsni(struct um_src_session *session, const uint32_t *tidx, const uint32_t *sqn, size_t count)
+/* False: out of memory; the next interval tells it. */
+static bool append_tsni(struct um_src_session *session, const uint32_t *tidx, const uint32_t *sqn, size_t count)
 {
     uint8_t *out = um_src_batch_reserve(session, tidx[0], 8 + 8 * count);
-    if (out != NULL) { /* out of memory: the next interval tells it */
+    if (out != NULL) {
         um_lbmc_encode_tsni(out, tidx, sqn, count);
     }
+    return out != NULL;
 }
 
 static void send_due_tsnis(struct um_src_session *session)
@@ -107,10 +109,11 @@ void um_src_tsni_resume_streams(struct um_src_session *session)
     }
 }
 
-void um_src_session_tell_numbers(struct um_src_session *session, struct um_src_stream *only)
+bool um_src_session_tell_numbers(struct um_src_session *session, struct um_src_stream *only)
 {
     uint32_t tidx[UM_LBMC_TSNI_MAX], sqn[UM_LBMC_TSNI_MAX];
     size_t count = 0, step = session->filtering ? 1 : UM_LBMC_TSNI_MAX;
+    bool all = true;
     struct um_list *it;
     um_src_session_flush(session);
     UM_LIST_FOREACH(it, &session->streams)
@@ -122,14 +125,15 @@ void um_src_session_tell_numbers(struct um_src_session *session, struct um_src_s
         tidx[count] = stream->tidx;
         sqn[count++] = um_src_stream_last_sqn(stream);
         if (count == step) {
-            append_tsni(session, tidx, sqn, count);
+            all = append_tsni(session, tidx, sqn, count) && all;
             count = 0;
         }
     }
     if (count > 0) {
-        append_tsni(session, tidx, sqn, count);
+        all = append_tsni(session, tidx, sqn, count) && all;
     }
     um_src_session_flush(session);
+    return all;
 }
 
 void um_src_tsni_init(struct um_src_session *session)

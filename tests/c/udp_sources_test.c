@@ -1,11 +1,13 @@
 /* Sources over LBT-RM and LBT-RU on real sockets of a private loopback network:
  * end to end with receivers of the library, and against plain sockets that look at
  * the packets. Mapping to sessions, rate limits, repairs, clients, filters, time stamps. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/um_mem.h"
 #include "um_test.h"
 #include "um_test_net.h"
 #include "um_test_rcv.h"
@@ -669,6 +671,89 @@ TEST(lbtru_clients_connect_get_numbers_of_their_own_and_are_dropped_when_silent)
     close(first.fd);
     close(second.fd);
     close(stranger.fd);
+}
+
+/* Is the new client told anything: the last numbers, or how to ask for topics? */
+static bool greeted(const struct ru_client *client, int ms)
+{
+    static struct packet p;
+    struct um_lbtru_packet packet;
+    while (next_packet(client->fd, &p, ms)) {
+        if (um_lbtru_decode(p.data, p.len, &packet) == UM_LBTR_OK && packet.type == UM_LBTRU_DATA) {
+            return memmem(p.data, p.len, "waits", 5) == NULL;
+        }
+    }
+    return false;
+}
+
+TEST(lbtru_requests_with_a_wrong_session_id_leave_the_batch_alone)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtru_packet packet;
+    lbm_context_t *ctx = net_context_with(udp_attr());
+    lbm_src_t *src = udp_source(ctx, "batched", NULL, "transport", "lbtru", "implicit_batching_interval", "600000",
+                                "implicit_batching_minimum_length", "8000");
+    CHECK(src != NULL);
+    struct ru_client client = ru_client(src), stranger = ru_client(src), late = ru_client(src);
+    ru_connect(&client);
+    CHECK(greeted(&client, HANG_SECONDS * 1000));
+    MUST(lbm_src_send(src, "waits", 5, 0));
+    stranger.sid++;
+    for (int i = 0; i < 10; i++) {
+        ru_connect(&stranger);
+    }
+    while (next_packet(stranger.fd, &p, 100)) {
+        CHECK(false); /* it gets no answer */
+    }
+    CHECK_EQ(ru_stats(src).msgs_sent, 1); /* the numbers */
+    ru_connect(&late);                    /* begins behind the batch, which leaves for the others */
+    CHECK(greeted(&late, HANG_SECONDS * 1000));
+    CHECK(next_ru(client.fd, UM_LBTRU_DATA, &p, &packet));
+    CHECK(memmem(p.data, p.len, "waits", 5) != NULL);
+    CHECK_EQ(ru_stats(src).msgs_sent, 3);
+    close(client.fd);
+    close(stranger.fd);
+    close(late.fd);
+    lbm_src_delete(src);
+    lbm_context_delete(ctx);
+}
+
+static atomic_bool no_window_memory;
+
+/* The chunks of the transmission window. */
+static bool fail_large(size_t size)
+{
+    return no_window_memory && size >= 16384;
+}
+
+TEST(lbtru_clients_that_came_without_memory_are_greeted_when_there_is_some)
+{
+    TEST_NEEDS_NET();
+    for (int filtering = 0; filtering < 2; filtering++) {
+        lbm_context_t *ctx = net_context_with(udp_attr());
+        lbm_src_t *src = udp_source(ctx, "poor", NULL, "transport", "lbtru", "transport_source_side_filtering_behavior",
+                                    filtering ? "inclusion" : "none");
+        CHECK(src != NULL);
+        struct ru_client first = ru_client(src), second = ru_client(src);
+        static char big[7000];
+        ru_connect(&first);
+        CHECK(greeted(&first, HANG_SECONDS * 1000));
+        no_window_memory = true;
+        um_mem_set_fail_hook(fail_large);
+        while (lbm_src_send(src, big, sizeof big, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK) == 0) {
+        }
+        CHECK_EQ(lbm_errnum(), LBM_ENOMEM);
+        ru_connect(&second);
+        CHECK(!greeted(&second, 50));
+        no_window_memory = false;
+        CHECK(greeted(&second, HANG_SECONDS * 1000)); /* it does not ask again */
+        um_mem_set_fail_hook(NULL);
+        close(first.fd);
+        close(second.fd);
+        lbm_src_delete(src);
+        lbm_context_delete(ctx);
+    }
 }
 
 TEST(lbtru_ports_follow_the_rules_of_the_pool)

@@ -12,6 +12,7 @@ void um_lbtru_peers_init(struct um_lbtru_peers *peers)
     um_map_init(&peers->by_address, NULL);
     um_list_init(&peers->all);
     um_list_init(&peers->changes);
+    um_list_init(&peers->ungreeted);
     peers->next_idx = 1;
 }
 
@@ -73,6 +74,7 @@ bool um_lbtru_peers_add(struct um_lbtru_peers *peers, const struct um_lbtru_addr
     peer->idx = peers->next_idx++;
     um_u32_map_init(&peer->topics);
     um_list_push_back(&peers->all, &peer->node);
+    um_list_push_back(&peers->ungreeted, &peer->greet_node);
     change(peers, peer);
     return true;
 }
@@ -83,21 +85,15 @@ void um_lbtru_peers_remove(struct um_lbtru_peers *peers, const struct um_lbtru_a
     struct um_lbtru_peer *peer = um_map_remove(&peers->by_address, key.bytes, sizeof key.bytes);
     if (peer != NULL) {
         peer->gone = true;
+        um_list_remove(&peer->greet_node);
         change(peers, peer);
     }
 }
 
-struct um_lbtru_peer *um_lbtru_peers_unknowing(struct um_lbtru_peers *peers)
+struct um_lbtru_peer *um_lbtru_peers_ungreeted(const struct um_lbtru_peers *peers)
 {
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &peers->changes)
-    {
-        struct um_lbtru_peer *peer = UM_CONTAINER_OF(it, struct um_lbtru_peer, change_node);
-        if (!peer->gone && !peer->known) {
-            return peer;
-        }
-    }
-    return NULL;
+    struct um_list *first = um_list_first(&peers->ungreeted);
+    return first != NULL ? UM_CONTAINER_OF(first, struct um_lbtru_peer, greet_node) : NULL;
 }
 
 static void report_to_all(struct um_src_session *session, const struct um_lbtru_peer *peer, bool connected)

@@ -14,19 +14,21 @@ enum um_lbtru_ssf { UM_LBTRU_SSF_NONE = 0, UM_LBTRU_SSF_INCLUSION = 1, UM_LBTRU_
 struct um_lbtru_peer {
     struct um_list node;        /* [loop] peers->all */
     struct um_list change_node; /* lock: peers->changes */
+    struct um_list greet_node;  /* lock: peers->ungreeted */
     struct um_lbtru_address address;
     uint32_t idx;
-    char text[40];             /* "LBT-RU:ip:port" */
-    struct um_u32_map topics;  /* lock: topic indexes included or excluded */
-    bool changed, gone, known; /* lock: in peers->changes; left; knows the last numbers */
-    bool unfiltered;           /* lock: for want of memory it gets everything from here on */
-    bool announced;            /* [loop] CONNECT has been reported */
+    char text[40];            /* "LBT-RU:ip:port" */
+    struct um_u32_map topics; /* lock: topic indexes included or excluded */
+    bool changed, gone;       /* lock: in peers->changes; left */
+    bool unfiltered;          /* lock: for want of memory it gets everything from here on */
+    bool announced;           /* [loop] CONNECT has been reported */
 };
 
 struct um_lbtru_peers {
     struct um_map by_address; /* lock */
     struct um_list all;       /* changed by the loop; those that are gone stay until that has been reported */
     struct um_list changes;   /* lock: coming or going is to be reported */
+    struct um_list ungreeted; /* lock: are still to be told the last numbers */
     uint32_t next_idx;        /* lock; from 1 */
     uint64_t no_memory;       /* lock: clients served without events, or without the filter they asked for */
 };
@@ -37,8 +39,8 @@ void um_lbtru_peers_free(struct um_lbtru_peers *peers); /* [loop] */
 struct um_lbtru_peer *um_lbtru_peers_find(const struct um_lbtru_peers *peers, const struct um_lbtru_address *address);
 bool um_lbtru_peers_add(struct um_lbtru_peers *peers, const struct um_lbtru_address *address);    /* [loop] lock */
 void um_lbtru_peers_remove(struct um_lbtru_peers *peers, const struct um_lbtru_address *address); /* lock */
-/* Lock. The next one that has not been told the last numbers; NULL: none. */
-struct um_lbtru_peer *um_lbtru_peers_unknowing(struct um_lbtru_peers *peers);
+/* Lock. The next one that has not been told the last numbers; NULL: none. Told: take it out of peers->ungreeted. */
+struct um_lbtru_peer *um_lbtru_peers_ungreeted(const struct um_lbtru_peers *peers);
 /* [loop] no lock: CONNECT and DISCONNECT to the streams of the session, except those that wait for their announcement.
  */
 void um_lbtru_peers_report(struct um_lbtru_peers *peers, struct um_src_session *session);

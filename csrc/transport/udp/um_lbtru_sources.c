@@ -18,8 +18,9 @@ struct um_lbtru_session_source {
     enum um_lbtru_ssf ssf;  /* fixed */
     uint32_t transport_idx; /* fixed */
     struct um_lbtru_peers peers;
-    const struct um_lbtru_peer *only; /* lock: what is sent now is for this client alone */
-    uint64_t no_memory_told;          /* [loop] */
+    const struct um_lbtru_peer *only;        /* lock: what is sent now is for this client alone */
+    const struct um_lbtru_address *newcomer; /* lock: what is sent now is not for this client */
+    uint64_t no_memory_told;                 /* [loop] */
     /* Connection requests that mean nothing: how many since the last log line, and the last of them. */
     uint32_t odd_requests;            /* lock */
     uint16_t odd_code;                /* lock */
@@ -47,9 +48,13 @@ static void send_packet(void *io, const struct um_lbtru_address *to, const uint8
     um_udp_source_put(&source->udp, &sin, head, head_len, body, body_len);
 }
 
+/* A new client begins at a datagram boundary: what was batched before it came is not for it. */
 static void on_connected(void *io, const struct um_lbtru_address *client)
 {
     struct um_lbtru_session_source *source = io;
+    source->newcomer = client;
+    um_src_session_flush(&source->udp.base);
+    source->newcomer = NULL;
     source->udp.base.clients++;
     um_lbtru_peers_add(&source->peers, client);
     um_loop_post(source->udp.base.env->loop, &source->udp.base.command);
@@ -75,11 +80,19 @@ static uint32_t topic_of(const uint8_t *payload)
     return payload[0] == UM_LBMC_CONTROL ? um_get32(payload + 8) /* TSNI with one record */ : um_get32(payload + 4);
 }
 
+static bool is_at(const struct um_lbtru_address *address, const struct um_lbtru_address *client)
+{
+    return address->ip == client->ip && address->port == client->port;
+}
+
 static bool wanted(void *io, const struct um_lbtru_address *client, const uint8_t *payload, size_t len)
 {
     struct um_lbtru_session_source *source = io;
     if (source->only != NULL) {
-        return source->only->address.ip == client->ip && source->only->address.port == client->port;
+        return is_at(&source->only->address, client);
+    }
+    if (source->newcomer != NULL && is_at(source->newcomer, client)) {
+        return false;
     }
     if (source->ssf == UM_LBTRU_SSF_NONE) {
         return true;
@@ -127,7 +140,8 @@ static bool may_send(struct um_udp_source *udp, bool tell)
     return um_lbtru_source_may_send(ru_of(udp)->engine, tell);
 }
 
-static void put_ssf_init(struct um_lbtru_session_source *source, const struct um_lbtru_peer *peer)
+/* False: out of memory. */
+static bool put_ssf_init(struct um_lbtru_session_source *source, const struct um_lbtru_peer *peer)
 {
     const struct um_transport_env *env = source->udp.base.env;
     struct um_lbmc_ssf_init init = {
@@ -140,44 +154,41 @@ static void put_ssf_init(struct um_lbtru_session_source *source, const struct um
     };
     uint8_t message[24];
     size_t len = um_lbmc_encode_ssf_init(message, &init);
-    um_src_session_put_alone(&source->udp.base, message, len); /* out of memory: the client asks again by SYN */
+    return um_src_session_put_alone(&source->udp.base, message, len);
 }
 
-/* What makes a new client ready: the last numbers of the topics it will get. */
+/* What makes a new client ready: the last numbers of the topics it will get. Out of memory: with the next packet or
+ * timer of the session. */
 static void greet(struct um_lbtru_session_source *source)
 {
     struct um_lbtru_peer *peer;
-    while ((peer = um_lbtru_peers_unknowing(&source->peers)) != NULL) {
-        peer->known = true;
+    bool room = true;
+    while (room && (peer = um_lbtru_peers_ungreeted(&source->peers)) != NULL) {
+        um_src_session_flush(&source->udp.base);
         source->only = peer;
-        if (source->ssf != UM_LBTRU_SSF_NONE) {
-            put_ssf_init(source, peer);
-        }
-        if (source->ssf != UM_LBTRU_SSF_INCLUSION) {
-            um_src_session_tell_numbers(&source->udp.base, NULL);
+        room = source->ssf == UM_LBTRU_SSF_NONE || put_ssf_init(source, peer);
+        if (room && source->ssf != UM_LBTRU_SSF_INCLUSION) {
+            room = um_src_session_tell_numbers(&source->udp.base, NULL);
         }
         source->only = NULL;
+        if (room) {
+            um_list_remove(&peer->greet_node);
+        }
     }
 }
 
-/* A new client begins at a datagram boundary: what was batched before it came is not for it. */
 static void on_packet(struct um_udp_source *udp, uint64_t now_ns, const struct um_udp_datagram *datagram)
 {
     struct um_lbtru_session_source *source = ru_of(udp);
     struct um_lbtru_address from = {datagram->from_ip, datagram->from_port};
-    bool request = datagram->len >= UM_LBTRU_COMMON_HDR && (datagram->data[0] & 0x0f) == UM_LBTRU_CREQ;
-    if (request && um_lbtru_peers_find(&source->peers, &from) == NULL) {
-        um_src_session_flush(&udp->base);
-    }
     um_lbtru_source_on_packet(source->engine, now_ns, datagram->data, datagram->len, &from);
-    if (request) {
-        greet(source);
-    }
+    greet(source);
 }
 
 static void on_timer(struct um_udp_source *udp, uint64_t now_ns)
 {
     um_lbtru_source_on_timer(ru_of(udp)->engine, now_ns);
+    greet(ru_of(udp));
 }
 
 static void pin(struct um_udp_source *udp, uint64_t index)
