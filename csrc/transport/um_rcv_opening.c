@@ -1,6 +1,7 @@
 /* Streams that begin while their transport still repairs. See um_rcv_opening.h. */
 #include "transport/um_rcv_opening.h"
 
+#include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_sqn.h"
 
@@ -8,6 +9,7 @@
  * with the default intervals), and bytes of the receive buffers that they keep. */
 #define HELD_MAX 65536u
 #define HELD_BYTES_MAX (64u << 20)
+#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
 struct held {
     struct um_lbmc_msg msg; /* its slices point into buf */
@@ -131,6 +133,18 @@ bool um_rcv_opening_hold(struct um_rcv_session *session, struct um_rcv_stream *s
     return !um_rcv_opening_release(stream, now_ns);
 }
 
+static void tell_cut(struct um_rcv_session *session, const struct um_rcv_stream *stream, uint64_t now_ns)
+{
+    static struct um_log_limit limit;
+    session->openings_cut++;
+    um_log_limited(
+        &limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-15",
+        "%s: topic index %u: %zu messages in %zu bytes of receive buffers are handed on before what was sent "
+        "before them is repaired; what comes later than this may count as old; %llu beginnings cut short",
+        session->source, stream->tidx, stream->opening->count, stream->opening->bytes,
+        (unsigned long long)session->openings_cut);
+}
+
 static struct um_rcv_stream *next_due(struct um_rcv_session *session)
 {
     struct um_list *it;
@@ -153,6 +167,9 @@ void um_rcv_openings_check(struct um_rcv_session *session, uint64_t now_ns)
 {
     struct um_rcv_stream *stream;
     while (session->state == UM_RCV_ACTIVE && (stream = next_due(session)) != NULL) {
+        if (!stream->opening->complete) {
+            tell_cut(session, stream, now_ns);
+        }
         um_rcv_opening_release(stream, now_ns);
     }
 }

@@ -621,6 +621,7 @@ static void reset_stats(struct um_rcv_session *session)
     session->msgs_no_topic = 0;
     session->reqs_rcved = 0;
     session->msgs_malformed = 0;
+    session->openings_cut = 0;
     if (session->ops->reset_stats != NULL) {
         session->ops->reset_stats(session);
     }

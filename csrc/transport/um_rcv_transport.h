@@ -71,6 +71,7 @@ struct um_rcv_session {
     struct um_rcv_filter filter;
     uint64_t bytes_rcved, msgs_rcved, msgs_no_topic, reqs_rcved;
     uint64_t msgs_malformed;
+    uint64_t openings_cut; /* beginnings handed on before they were complete, for their size */
     char source[UM_SOURCE_STRING_MAX];
 };
 

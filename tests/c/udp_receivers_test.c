@@ -875,6 +875,43 @@ TEST(a_beginning_that_does_not_come_is_waited_for_until_it_is_given_up)
     udp_world_close(&world);
 }
 
+static atomic_int cuts_told;
+
+static int note_cut(int level, const char *message, void *clientd)
+{
+    cuts_told += strstr(message, "Core-9006-15") != NULL;
+    return 0;
+}
+
+TEST(a_beginning_is_held_up_to_a_size_and_what_was_held_is_handed_on)
+{
+    TEST_NEEDS_NET();
+    enum { SIZE = 8000, MOST = (64 << 20) / SIZE };
+    static uint8_t bytes[65536];
+    struct udp_world world;
+    struct udp_source source;
+    struct udp_sink sink;
+    struct seen seen = {.count = 0};
+    udp_world_options(&world);
+    world.rcv_opts.transport_lbtrm_nak_generation_interval = 3600000;
+    open_ready(&world, &source, &sink, &seen);
+    sink.on_data = NULL; /* counts */
+    CHECK_EQ(lbm_log(note_cut, NULL), 0);
+    uint32_t sent = 0;
+    while (sink.data == 0 && sent <= MOST) { /* 5 was lost */
+        udp_put(&source, bytes, rm_data(&source, bytes, 6 + sent, TIDX, 101 + sent, SIZE, false));
+        um_loop_run_once(world.loop, 10, 0);
+        sent++;
+    }
+    CHECK_EQ(lbm_log(NULL, NULL), 0);
+    CHECK(sent > MOST / 2); /* buffers count whole */
+    CHECK_EQ(sink.data, sent);
+    CHECK_EQ(cuts_told, 1);
+    CHECK(!sink.bytes_wrong);
+    udp_source_close(&source);
+    udp_world_close(&world);
+}
+
 TEST(what_is_held_of_a_beginning_comes_before_eos_and_goes_with_the_stream)
 {
     TEST_NEEDS_NET();
