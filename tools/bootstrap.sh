@@ -83,7 +83,7 @@ python_packages() {
     stamp=.venv/.installed-$(basename "$requirements")
     if ! cmp -s "$requirements" "$stamp"; then
         say "installing Python packages of $requirements into .venv"
-        .venv/bin/python -m pip install -q --disable-pip-version-check -r "$requirements"
+        .venv/bin/python -m pip install -q --disable-pip-version-check -r "$requirements" || return 1
         cp "$requirements" "$stamp"
     fi
 }
@@ -98,6 +98,9 @@ case "$purpose" in
         if [ "$purpose" = test ]; then system_packages "${test_packages[@]}"; else system_packages "${bench_packages[@]}"; fi
         python_packages tools/requirements-demo.txt
         python_packages tools/requirements-test.txt
+        if [ "$purpose" = bench ] && ! python_packages tools/requirements-bench.txt; then
+            say "not installed: $(tr '\n' ' ' <tools/requirements-bench.txt)- the comparisons with it are left out"
+        fi
         ;;
     *)
         echo "usage: tools/bootstrap.sh [build|demo|test|bench]" >&2
