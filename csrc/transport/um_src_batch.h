@@ -99,6 +99,7 @@ struct um_src_session {
     int clients;                                 /* lock; kept by the transport */
     int open_messages;                           /* lock: fragmented messages under way */
     int waiters;                                 /* lock: threads waiting */
+    struct um_list line;                         /* lock: of those and those about to go on, see um_src_wait.c */
     bool polling;                                /* lock: one of them is inside ops->wait */
     bool wakeups_wanted;                         /* lock: some stream has wakeup_wanted */
     bool wakeups_due;                            /* lock: condition cleared, events to be reported by the command */

@@ -84,6 +84,7 @@ int um_src_session_init(struct um_src_session *session, struct um_transport_env 
         session->interval_ns = UM_INTERVAL_MIN_NS;
     }
     um_list_init(&session->streams);
+    um_list_init(&session->line);
     um_command_init(&session->command, on_command);
     um_src_batch_timers_init(session);
     um_src_tsni_init(session);

@@ -5,6 +5,24 @@
 #include "base/um_mem.h"
 #include "transport/um_src_parts.h"
 
+/* A waiting sender's place in the line: first come, first served, but those between two fragments of their message have
+ * had their turn. Who comes while nothing is blocked goes on without waiting, or every message would cost a change of
+ * threads as long as anybody waits; once blocked it stands behind the others. Lives on the sender's stack. */
+struct place {
+    struct um_list node;
+    bool in_message;
+};
+
+static void line_up(struct um_src_session *session, struct place *place)
+{
+    struct um_list *before = session->line.next;
+    while (before != &session->line &&
+           (!place->in_message || UM_CONTAINER_OF(before, struct place, node)->in_message)) {
+        before = before->next;
+    }
+    um_list_insert_before(before, &place->node);
+}
+
 static void wait_for_change(struct um_src_session *session, struct um_src_stream *stream)
 {
     session->waiters++;
@@ -67,15 +85,19 @@ int um_src_closing_error(void)
 int um_src_wait_turn(struct um_src_session *session, struct um_src_stream *stream, bool own_message)
 {
     unsigned others = own_message ? 0 : UM_STREAM_IN_MESSAGE;
-    bool was_blocked = um_src_session_blocked(session);
+    struct place place = {.in_message = own_message};
+    bool was_blocked = false;
+    line_up(session, &place);
     while (!(stream->special & UM_STREAM_CLOSING)) {
-        bool held_up = was_blocked ? !session->ops->relieved(session) : um_src_session_blocked(session);
-        if (!held_up && !(stream->special & others)) {
+        was_blocked |= um_src_session_blocked(session);
+        bool held_up = was_blocked && !session->ops->relieved(session);
+        if (!held_up && session->line.next == &place.node && !(stream->special & others)) {
             break;
         }
-        was_blocked |= um_src_session_blocked(session);
         wait_for_change(session, stream);
     }
+    um_list_remove(&place.node);
+    um_src_wake_waiters(session); /* the next one looks */
     if (session->waiters == 0) {
         session->ops->resume(session);
     }

@@ -16,6 +16,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "net/um_loop.h"
+#include "transport/um_src_batch.h"
 #include "transport/um_src_session.h"
 #include "transport/um_src_transport.h"
 #include "um_test.h"
@@ -970,6 +971,55 @@ TEST(deleting_a_source_wakes_the_threads_that_wait_in_its_sends)
     } while (msg.tidx != b.stream.tidx);
     close(peers[0].fd);
     detach(&b);
+    end();
+}
+
+#define LINE 6
+
+static struct sender line[LINE];
+
+static int in_line(void)
+{
+    um_src_session_lock(a.stream.session);
+    int waiters = a.stream.session->waiters;
+    um_src_session_unlock(a.stream.session);
+    return waiters;
+}
+
+TEST(senders_that_wait_go_on_in_the_order_in_which_they_came)
+{
+    options_default();
+    sopts.transport_tcp_sender_socket_buffer = 16384;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 16384));
+    for (int round = 0; round < 5; round++) {
+        while (send_flags(&a, payload, 1000, LBM_SRC_NONBLOCK) == 0) {
+        }
+        for (int i = 0; i < LINE; i++) { /* each knows itself by the length of its message */
+            start(&line[i], &a, 1, 2001 + (size_t)i);
+            for (int ms = 0; ms < HANG_MS && in_line() <= i; ms++) {
+                usleep(1000);
+            }
+            CHECK_EQ(in_line(), i + 1);
+        }
+        for (int next = 0; next < LINE;) {
+            if (next == LINE - 1) {
+                pthread_join(line[next].thread, NULL);
+                um_src_stream_flush(&a.stream);
+            }
+            CHECK(peer_data(&peers[0], &msg, HANG_MS));
+            if (msg.payload.len > 1000) {
+                CHECK_EQ(msg.payload.len, 2001 + next);
+                next++;
+            }
+        }
+        for (int i = 0; i < LINE - 1; i++) {
+            pthread_join(line[i].thread, NULL);
+        }
+    }
+    close(peers[0].fd);
+    detach(&a);
     end();
 }
 
