@@ -459,9 +459,9 @@ class Receiver(_Receiving):
 class WildcardReceiver(_Receiving):
     """A subscriber of all topics in the context `ctx` whose names match `pattern` (PCRE, see the option pattern_type).
 
-    `on_message`, `on_event`, `queue`, `direct` and the ways to take messages are those of Receiver, and so are threads and
-    errors. `queue_bytes` bounds what waits for Python, in bytes, of all topics together. Options of the scopes receiver
-    and wildcard_receiver may be given as keywords or in `options`; a name that both have means the receiver's.
+    `on_message`, `on_event`, `queue`, `direct` and the ways to take messages are those of Receiver, and so are threads
+    and errors. `queue_bytes` bounds what waits for Python, in bytes, of all topics together. Options of the scopes
+    receiver and wildcard_receiver may be given as keywords or in `options`; a name that both have means the receiver's.
     """
 
     def __init__(
