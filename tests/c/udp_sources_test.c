@@ -756,6 +756,44 @@ TEST(lbtru_clients_that_came_without_memory_are_greeted_when_there_is_some)
     }
 }
 
+TEST(adaptive_batching_sends_at_once_when_the_session_was_idle)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtrm_packet rm;
+    struct um_lbtru_packet ru;
+#define ADAPTIVE                                                                                                       \
+    "implicit_batching_type", "adaptive", "implicit_batching_interval", "600000", "implicit_batching_minimum_length",  \
+        "8000"
+    lbm_context_t *ctx = net_context_with(udp_attr());
+    int group = group_socket(GROUP, 24405);
+    lbm_src_t *a = udp_source(ctx, "am", NULL, "transport", "lbtrm", "transport_lbtrm_multicast_address", GROUP,
+                              "transport_lbtrm_destination_port", "24405", ADAPTIVE);
+    lbm_src_t *b = udp_source(ctx, "au", NULL, "transport", "lbtru", ADAPTIVE);
+    struct ru_client client = ru_client(b);
+    ru_connect(&client);
+    CHECK(greeted(&client, HANG_SECONDS * 1000));
+    for (int i = 0; i < 3; i++) {
+        sleep_ms(20); /* idle */
+        MUST(lbm_src_send(a, "over RM", 7, 0));
+        CHECK(next_rm(group, UM_LBTRM_DATA, &p, &rm));
+        CHECK(memmem(p.data, p.len, "over RM", 7) != NULL);
+        MUST(lbm_src_send(b, "over RU", 7, 0));
+        CHECK(next_ru(client.fd, UM_LBTRU_DATA, &p, &ru));
+        CHECK(memmem(p.data, p.len, "over RU", 7) != NULL);
+    }
+    unsigned long before = rm_stats(a).msgs_sent;
+    for (int i = 0; i < 1000; i++) { /* busy: most of them share datagrams */
+        MUST(lbm_src_send(a, "burst", 5, 0));
+    }
+    CHECK(rm_stats(a).msgs_sent - before < 500);
+    close(client.fd);
+    close(group);
+    lbm_src_delete(a);
+    lbm_src_delete(b);
+    lbm_context_delete(ctx);
+}
+
 TEST(lbtru_ports_follow_the_rules_of_the_pool)
 {
     TEST_NEEDS_NET();
@@ -1087,4 +1125,67 @@ TEST(sends_over_an_interface_that_is_down_succeed_are_counted_and_repaired_later
     CHECK_EQ(rm_stats(src).txw_msgs, 7);
     lbm_src_delete(src);
     lbm_context_delete(ctx);
+}
+
+/* ---- several interfaces ---- */
+
+static int group_socket_on(const char *group, uint16_t port, const char *interface)
+{
+    struct ip_mreqn join = {.imr_multiaddr.s_addr = inet_addr(group), .imr_address.s_addr = inet_addr(interface)};
+    int fd = udp_socket(group, port), zero = 0;
+    MUST(setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof zero));
+    MUST(setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof join));
+    return fd;
+}
+
+static lbm_context_t *context_on(const char *interface)
+{
+    lbm_context_attr_t *attr = udp_attr();
+    ctx_set(attr, "default_interface", interface);
+    ctx_set(attr, "resolver_multicast_interface", interface);
+    return net_context_with(attr);
+}
+
+TEST(the_option_chooses_among_several_interfaces_for_sources_and_receivers)
+{
+    TEST_NEEDS_NET();
+    static struct packet p;
+    struct um_lbtrm_packet data;
+    static const char *const interfaces[] = {"10.97.0.1", "10.98.0.1"};
+    if (system("ip link add um0 type veth peer name um0p && ip link add um1 type veth peer name um1p && "
+               "ip addr add 10.97.0.1/24 dev um0 && ip addr add 10.98.0.1/24 dev um1 && "
+               "for i in um0 um0p um1 um1p; do ip link set $i up || exit 1; done") != 0) {
+        TEST_SKIP("needs veth interfaces and ip");
+    }
+    for (int i = 0; i < 2; i++) {
+        struct recorder r = RECORDER_INIT, elsewhere = RECORDER_INIT;
+        lbm_context_t *ctx = context_on(interfaces[i]), *near = context_on(interfaces[i]);
+        lbm_context_t *far = context_on(interfaces[1 - i]);
+        int here = group_socket_on(GROUP, 24406, interfaces[i]);
+        int there = group_socket_on(GROUP, 24406, interfaces[1 - i]);
+        lbm_rcv_t *rcv = net_recording_receiver(near, "two", &r),
+                  *deaf = net_recording_receiver(far, "two", &elsewhere);
+        lbm_src_t *src = udp_source(ctx, "two", NULL, "transport", "lbtrm", "transport_lbtrm_multicast_address", GROUP,
+                                    "transport_lbtrm_destination_port", "24406");
+        CHECK(src != NULL);
+        for (int n = 0; n < HANG_SECONDS * 50 && recorder_count(&r, LBM_MSG_DATA) == 0; n++) {
+            net_send(src, "x");
+            sleep_ms(20);
+        }
+        CHECK(recorder_count(&r, LBM_MSG_DATA) > 0);
+        CHECK(memmem(r.source, sizeof r.source, interfaces[i], strlen(interfaces[i])) != NULL);
+        CHECK(next_rm(here, UM_LBTRM_DATA, &p, &data));
+        CHECK_EQ(p.from.sin_addr.s_addr, inet_addr(interfaces[i]));
+        CHECK(!next_packet(there, &p, 20));
+        CHECK_EQ(elsewhere.text[0], '\0');
+        lbm_src_delete(src);
+        lbm_rcv_delete(rcv);
+        lbm_rcv_delete(deaf);
+        lbm_context_delete(far);
+        lbm_context_delete(near);
+        lbm_context_delete(ctx);
+        close(here);
+        close(there);
+    }
+    MUST(system("ip link del um0 && ip link del um1"));
 }
