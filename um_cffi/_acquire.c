@@ -15,14 +15,18 @@ typedef struct um_py_slot_stct {
     unsigned char *data; /* the message acquired last through this slot; of state->published == published only */
     size_t len;
     uint64_t published;
-    size_t size;     /* of a message, unless acquire() says otherwise */
-    PyObject *views; /* list: handed out by view(), released by complete() */
+    size_t size;      /* of a message, unless acquire() says otherwise */
+    PyObject **views; /* memoryviews handed out, released by complete() */
+    size_t view_count, view_room;
 } um_py_slot_t;
 
 #define UM_PY_ACQUIRE_SLICE_MS 100 /* longest wait without a look at signals */
 
 static PyTypeObject *um_py_slot_type;
-static PyObject *um_py_release_name; /* "release"; stays */
+static PyObject *um_py_release_view; /* memoryview.release; stays */
+
+/* Part of the stable ABI since 3.10; 3.9, which changes no more, has the same calls, see UM_PY_BF_GETBUFFER. */
+#define UM_PY_METH_FASTCALL 0x0080
 
 /* slot(owner, address of the um_py_source_t, size) */
 static PyObject *um_py_make_slot(PyObject *module, PyObject *args)
@@ -32,12 +36,9 @@ static PyObject *um_py_make_slot(PyObject *module, PyObject *args)
     Py_ssize_t size;
     if (!PyArg_ParseTuple(args, "OKn", &owner, &address, &size))
         return NULL;
-    PyObject *views = PyList_New(0);
-    um_py_slot_t *slot = views != NULL ? PyObject_New(um_py_slot_t, um_py_slot_type) : NULL;
-    if (slot == NULL) {
-        Py_XDECREF(views);
+    um_py_slot_t *slot = PyObject_New(um_py_slot_t, um_py_slot_type);
+    if (slot == NULL)
         return NULL;
-    }
     Py_INCREF(owner);
     slot->owner = owner;
     slot->state = (um_py_source_t *)(uintptr_t)address;
@@ -45,13 +46,14 @@ static PyObject *um_py_make_slot(PyObject *module, PyObject *args)
     slot->len = 0;
     slot->published = 0;
     slot->size = (size_t)size;
-    slot->views = views;
+    slot->views = NULL;
+    slot->view_count = slot->view_room = 0;
     return (PyObject *)slot;
 }
 
 static void um_py_slot_dealloc(um_py_slot_t *slot)
 {
-    Py_DECREF(slot->views);
+    PyMem_Free(slot->views); /* empty: each of them would keep the slot alive */
     Py_DECREF(slot->owner);
     um_py_free(slot);
 }
@@ -113,34 +115,25 @@ static int um_py_slot_usable(const um_py_source_t *state)
     return 0;
 }
 
-/* The session is this source's until um_py_turn_give(): 0; -1 while another source has messages acquired. */
+/* The session is this source's until um_py_turn_over(): 0; -1 while another source has messages acquired. */
 static int um_py_turn_take(um_py_source_t *state)
 {
     um_py_turn_t *turn = state->turn;
-    int result = 0;
-    while (pthread_mutex_trylock(&turn->lock) != 0) { /* somebody sends: never wait for the GIL with the lock */
-        PyThreadState *python = PyEval_SaveThread();
+    const void *other;
+    while (!um_py_turn_try(turn, state, &other) && other != state) {
+        if (other != turn) {
+            lbm_seterr(LBM_EOP,
+                       "another source of the same LBT-SMX session has acquired messages that are not complete");
+            return -1;
+        }
+        PyThreadState *python = PyEval_SaveThread(); /* somebody sends, and may want the GIL afterwards */
         pthread_mutex_lock(&turn->lock);
         pthread_mutex_unlock(&turn->lock);
         PyEval_RestoreThread(python);
+        if (!um_py_slot_usable(state))
+            return -1;
     }
-    if (!um_py_slot_usable(state)) {
-        result = -1;
-    } else if (turn->holder != NULL && turn->holder != state) {
-        lbm_seterr(LBM_EOP, "another source of the same LBT-SMX session has acquired messages that are not complete");
-        result = -1;
-    } else {
-        turn->holder = state;
-    }
-    pthread_mutex_unlock(&turn->lock);
-    return result;
-}
-
-static void um_py_turn_give(um_py_source_t *state)
-{
-    pthread_mutex_lock(&state->turn->lock);
-    state->turn->holder = NULL;
-    pthread_mutex_unlock(&state->turn->lock);
+    return 0;
 }
 
 /* One attempt: 0; -1 as lbm_src_buff_acquire() with LBM_SRC_NONBLOCK. The session stays with the source until what has
@@ -153,7 +146,7 @@ static int um_py_try_acquire(um_py_source_t *state, void **data, size_t len)
     if (result == 0)
         state->acquired++;
     else if (state->acquired == 0)
-        um_py_turn_give(state);
+        um_py_turn_over(state->turn);
     return result;
 }
 
@@ -194,13 +187,35 @@ static int um_py_slot_next(um_py_slot_t *slot, size_t len, int wait)
     return 0;
 }
 
-/* Arguments (size, wait) of what acquires: the next message. 0; -1 with an exception. */
-static int um_py_slot_next_by(um_py_slot_t *slot, PyObject *args, PyObject *keywords)
+/* Arguments (size, wait) of what acquires, as vectorcall gives them. 0; -1 with an exception. */
+static int um_py_acquire_arguments(PyObject *const *args, Py_ssize_t count, PyObject *names, Py_ssize_t *size,
+                                   int *wait)
 {
-    static char *names[] = {"size", "wait", NULL};
+    PyObject *given[2] = {NULL, NULL};
+    if (count > 2)
+        return PyErr_Format(PyExc_TypeError, "acquire() takes at most 2 arguments (%zd given)", count), -1;
+    for (Py_ssize_t at = 0; at < count; at++)
+        given[at] = args[at];
+    for (Py_ssize_t at = 0, named = names != NULL ? PyTuple_Size(names) : 0; at < named; at++) {
+        PyObject *name = PyTuple_GetItem(names, at);
+        int which = PyUnicode_CompareWithASCIIString(name, "size") == 0 ? 0 : 1;
+        if (which == 1 && PyUnicode_CompareWithASCIIString(name, "wait") != 0)
+            return PyErr_Format(PyExc_TypeError, "acquire() got an unexpected keyword argument '%U'", name), -1;
+        if (given[which] != NULL)
+            return PyErr_Format(PyExc_TypeError, "acquire() got multiple values for argument '%U'", name), -1;
+        given[which] = args[count + at];
+    }
+    if (given[0] != NULL && (*size = PyNumber_AsSsize_t(given[0], PyExc_OverflowError)) == -1 && PyErr_Occurred())
+        return -1;
+    return given[1] != NULL && (*wait = PyObject_IsTrue(given[1])) < 0 ? -1 : 0;
+}
+
+/* The next message by the arguments of acquire(). 0; -1 with an exception. */
+static int um_py_slot_next_by(um_py_slot_t *slot, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
     Py_ssize_t size = (Py_ssize_t)slot->size;
     int wait = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|np", names, &size, &wait))
+    if ((count > 0 || names != NULL) && um_py_acquire_arguments(args, count, names, &size, &wait) != 0)
         return -1;
     if (size < 0) {
         lbm_seterrf(LBM_EINVAL, "acquire() of %zd bytes: must be 0 or more", size);
@@ -210,23 +225,41 @@ static int um_py_slot_next_by(um_py_slot_t *slot, PyObject *args, PyObject *keyw
 }
 
 /* Slot.acquire(size, wait): the slot is the next message now */
-static PyObject *um_py_slot_acquire(um_py_slot_t *slot, PyObject *args, PyObject *keywords)
+static PyObject *um_py_slot_acquire(um_py_slot_t *slot, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    if (um_py_slot_next_by(slot, args, keywords) != 0)
+    if (um_py_slot_next_by(slot, args, count, names) != 0)
         return NULL;
     Py_RETURN_NONE;
 }
 
-/* Slot._view(size, wait): the next message as a memoryview that complete() releases */
-static PyObject *um_py_slot_make_view(um_py_slot_t *slot, PyObject *args, PyObject *keywords)
+/* Room to remember one more view. 0; -1 with an exception. */
+static int um_py_slot_reserve(um_py_slot_t *slot)
 {
-    if (um_py_slot_next_by(slot, args, keywords) != 0)
+    if (slot->view_count < slot->view_room)
+        return 0;
+    size_t room = slot->view_room > 0 ? 2 * slot->view_room : 4;
+    PyObject **views = PyMem_Realloc(slot->views, room * sizeof *views);
+    if (views == NULL)
+        return PyErr_NoMemory(), -1;
+    slot->views = views;
+    slot->view_room = room;
+    return 0;
+}
+
+/* Slot._view(size, wait): the next message as a memoryview that complete() releases */
+static PyObject *um_py_slot_make_view(um_py_slot_t *slot, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    if (um_py_slot_next_by(slot, args, count, names) != 0)
         return NULL;
-    PyObject *view = PyMemoryView_FromObject((PyObject *)slot);
-    if (view != NULL && PyList_Append(slot->views, view) != 0) {
+    PyObject *view = PyMemoryView_FromObject((PyObject *)slot); /* collects garbage, which may run Python */
+    if (view == NULL)
+        return NULL;
+    if (um_py_slot_reserve(slot) != 0) {
         Py_DECREF(view);
         return NULL;
     }
+    Py_INCREF(view);
+    slot->views[slot->view_count++] = view;
     return view;
 }
 
@@ -235,7 +268,7 @@ static void um_py_give_back(um_py_source_t *state)
     lbm_src_buffs_cancel(state->src);
     state->acquired = 0;
     state->published++;
-    um_py_turn_give(state);
+    um_py_turn_over(state->turn);
 }
 
 /* As many messages as there is room for side by side, at most count. *stride is from one to the next. */
@@ -294,12 +327,41 @@ static PyObject *um_py_slot_rows(um_py_slot_t *slot, PyObject *args)
 
 /* ---- publishing ---- */
 
+/* 0; -1 with an exception when somebody looks at the memory. */
+static int um_py_slot_unseen(const um_py_slot_t *slot)
+{
+    if (slot->state->exports == 0)
+        return 0;
+    PyErr_Format(PyExc_BufferError,
+                 "%zu views of acquired messages are in use, such as numpy arrays, casts and slices: delete or "
+                 "release() them before complete(), cancel() or close(); nothing has been published",
+                 slot->state->exports);
+    return -1;
+}
+
+/* Drops the released views, which may run Python by way of weak references. */
+static void um_py_slot_forget(um_py_slot_t *slot)
+{
+    PyObject **views = slot->views;
+    size_t count = slot->view_count, room = slot->view_room;
+    slot->views = NULL;
+    slot->view_count = slot->view_room = 0;
+    for (size_t at = 0; at < count; at++)
+        Py_DECREF(views[at]);
+    if (slot->views != NULL) {
+        PyMem_Free(views);
+    } else {
+        slot->views = views;
+        slot->view_room = room;
+    }
+}
+
 /* Releases the views handed out. 0; -1 with an exception when somebody still looks at the memory. */
 static int um_py_slot_revoke(um_py_slot_t *slot)
 {
     PyObject *type, *error, *traceback;
-    for (Py_ssize_t at = 0, count = PyList_Size(slot->views); at < count; at++) {
-        PyObject *result = PyObject_CallMethodObjArgs(PyList_GetItem(slot->views, at), um_py_release_name, NULL);
+    for (size_t at = 0; at < slot->view_count; at++) {
+        PyObject *result = PyObject_CallFunctionObjArgs(um_py_release_view, slot->views[at], NULL);
         if (result == NULL) { /* BufferError: something was made of it; counted below */
             PyErr_Fetch(&type, &error, &traceback);
             Py_XDECREF(type);
@@ -308,21 +370,17 @@ static int um_py_slot_revoke(um_py_slot_t *slot)
         }
         Py_XDECREF(result);
     }
-    if (slot->state->exports > 0) {
-        PyErr_Format(PyExc_BufferError,
-                     "%zu views of acquired messages are in use, such as numpy arrays, casts and slices: delete or "
-                     "release() them before complete(), cancel() or close(); nothing has been published",
-                     slot->state->exports);
+    if (um_py_slot_unseen(slot) != 0)
         return -1;
-    }
-    return PyList_SetSlice(slot->views, 0, PyList_Size(slot->views), NULL);
+    um_py_slot_forget(slot);
+    return um_py_slot_unseen(slot);
 }
 
 /* Slot.complete(): publishes what the source has acquired; returns how many messages */
 static PyObject *um_py_slot_complete(um_py_slot_t *slot, PyObject *unused)
 {
     um_py_source_t *state = slot->state;
-    if ((state->exports > 0 || PyList_Size(slot->views) > 0) && um_py_slot_revoke(slot) != 0)
+    if ((state->exports > 0 || slot->view_count > 0) && um_py_slot_revoke(slot) != 0)
         return NULL;
     size_t count = state->acquired;
     if (!um_py_slot_usable(state))
@@ -331,7 +389,7 @@ static PyObject *um_py_slot_complete(um_py_slot_t *slot, PyObject *unused)
         lbm_src_buffs_complete(state->src);
         state->acquired = 0;
         state->published++;
-        um_py_turn_give(state);
+        um_py_turn_over(state->turn);
     }
     return PyLong_FromSize_t(count);
 }
@@ -363,7 +421,7 @@ static PyObject *um_py_slot_acquired(um_py_slot_t *slot, void *closure)
 }
 
 static PyMethodDef um_py_slot_methods[] = {
-    {"acquire", (PyCFunction)um_py_slot_acquire, METH_VARARGS | METH_KEYWORDS,
+    {"acquire", (PyCFunction)(void (*)(void))um_py_slot_acquire, UM_PY_METH_FASTCALL | METH_KEYWORDS,
      "acquire($self, size=..., wait=True)\n--\n\n"
      "Acquire the next message, of `size` bytes (those of the slot): the slot is its buffer from now on. Waits for "
      "room, handling signals; WouldBlock instead without `wait`. InvalidArgument when it is too long or the source is "
@@ -376,7 +434,7 @@ static PyMethodDef um_py_slot_methods[] = {
      "cancel($self, /)\n--\n\n"
      "Give back all messages that the source has acquired, unpublished; returns their number. BufferError while a view "
      "of one is in use."},
-    {"_view", (PyCFunction)um_py_slot_make_view, METH_VARARGS | METH_KEYWORDS,
+    {"_view", (PyCFunction)(void (*)(void))um_py_slot_make_view, UM_PY_METH_FASTCALL | METH_KEYWORDS,
      "Acquire; a memoryview that complete() releases."},
     {"_rows", (PyCFunction)um_py_slot_rows, METH_VARARGS, "Acquire several: number, stride, memoryview."},
     {"_seal", (PyCFunction)um_py_slot_seal, METH_NOARGS, "Cancel, and acquire no more."},
@@ -408,6 +466,6 @@ static PyType_Slot um_py_slot_slots[] = {
 static int um_py_add_slot(PyObject *module)
 {
     static PyType_Spec spec = {"um_cffi.Slot", sizeof(um_py_slot_t), 0, Py_TPFLAGS_DEFAULT, um_py_slot_slots};
-    um_py_release_name = PyUnicode_InternFromString("release");
-    return um_py_release_name != NULL ? um_py_add_type(module, &um_py_slot_type, &spec) : -1;
+    um_py_release_view = PyObject_GetAttrString((PyObject *)&PyMemoryView_Type, "release");
+    return um_py_release_view != NULL ? um_py_add_type(module, &um_py_slot_type, &spec) : -1;
 }

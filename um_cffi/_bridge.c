@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -190,8 +191,9 @@ static um_py_queue_t *um_py_event_queue_create(void)
  * acquired messages take turns.
  */
 typedef struct um_py_turn_stct {
-    pthread_mutex_t lock;                   /* held by sends while they are in the library */
-    const struct um_py_source_stct *holder; /* has acquired messages that are not complete; NULL: nobody */
+    pthread_mutex_t lock;         /* held by sends while they are in the library */
+    _Atomic(const void *) holder; /* whose turn it is: the um_py_source_t that has acquired messages which are not
+                                     complete, the turn itself while a send is in the library; NULL: nobody's */
 } um_py_turn_t;
 
 static um_py_turn_t *um_py_turn_create(void)
@@ -200,6 +202,36 @@ static um_py_turn_t *um_py_turn_create(void)
     if (turn != NULL)
         pthread_mutex_init(&turn->lock, NULL);
     return turn;
+}
+
+/* 1: it is `who`'s turn now; 0: it is that of *other, which may be `who`. */
+static inline int um_py_turn_try(um_py_turn_t *turn, const void *who, const void **other)
+{
+    *other = NULL;
+    return atomic_compare_exchange_strong_explicit(&turn->holder, other, who, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void um_py_turn_over(um_py_turn_t *turn)
+{
+    atomic_store_explicit(&turn->holder, NULL, memory_order_release);
+}
+
+/* For a send, after the one before: 0; -1 while messages of the session are acquired. */
+static int um_py_turn_lock(um_py_turn_t *turn)
+{
+    const void *other;
+    pthread_mutex_lock(&turn->lock);
+    if (um_py_turn_try(turn, turn, &other))
+        return 0;
+    pthread_mutex_unlock(&turn->lock);
+    return -1;
+}
+
+static void um_py_turn_unlock(um_py_turn_t *turn)
+{
+    um_py_turn_over(turn);
+    pthread_mutex_unlock(&turn->lock);
 }
 
 static void um_py_turn_delete(um_py_turn_t *turn)
@@ -288,13 +320,8 @@ static lbm_src_t *um_py_source_enter(um_py_source_t *state, uint64_t *wakeups)
 /* Before a send: 0; -1 while messages of the session are acquired. um_py_send_over() afterwards. */
 static int um_py_send_turn(um_py_source_t *state)
 {
-    um_py_turn_t *turn = state->turn;
-    if (turn == NULL)
+    if (state->turn == NULL || um_py_turn_lock(state->turn) == 0)
         return 0;
-    pthread_mutex_lock(&turn->lock);
-    if (turn->holder == NULL)
-        return 0;
-    pthread_mutex_unlock(&turn->lock);
     lbm_seterr(LBM_EOP, "messages acquired from the LBT-SMX session are not complete: complete() or cancel() first");
     return -1;
 }
@@ -302,7 +329,7 @@ static int um_py_send_turn(um_py_source_t *state)
 static void um_py_send_over(um_py_source_t *state)
 {
     if (state->turn != NULL)
-        pthread_mutex_unlock(&state->turn->lock);
+        um_py_turn_unlock(state->turn);
 }
 
 static void um_py_source_leave(um_py_source_t *state)
@@ -536,20 +563,15 @@ static int um_py_flush(um_py_source_t *state)
 /* lbm_flush_all() while nothing is acquired from any of the sessions. */
 static int um_py_flush_all(lbm_context_t *ctx, um_py_turn_t *const *turns, int count)
 {
-    int locked = 0, result = 0;
-    while (locked < count) {
-        pthread_mutex_lock(&turns[locked]->lock);
-        if (turns[locked++]->holder != NULL) {
-            result = -1;
-            break;
-        }
-    }
-    if (result != 0)
+    int locked = 0, result = -1;
+    while (locked < count && um_py_turn_lock(turns[locked]) == 0)
+        locked++;
+    if (locked < count)
         lbm_seterr(LBM_EOP, "messages acquired from an LBT-SMX session are not complete: complete() or cancel() first");
     else
         result = lbm_flush_all(ctx);
     while (locked > 0)
-        pthread_mutex_unlock(&turns[--locked]->lock);
+        um_py_turn_unlock(turns[--locked]);
     return result;
 }
 
