@@ -9,7 +9,7 @@ Stages run in the order of STAGES; each prints its time and what failed. The las
     tools/run_tests.py --soak           the long runs: full counts, a million inputs for each fuzz target; may be
                                         combined with --stage: what is measured replaces the figures of that stage
 
-UM_FUZZ_SECONDS (60) is the time given to each fuzz target, UM_SIM_SEEDS bounds the seeds of
+UM_FUZZ_SECONDS (30) is the time given to each fuzz target, UM_SIM_SEEDS bounds the seeds of
 the stage sim.
 """
 
@@ -209,8 +209,9 @@ def stage_kills(settings: Settings) -> Tally:
         outcome = run([PRIVATE_NET, str(ROOT / "build" / "tests" / name)], 4 * 3600, {"UM_SOAK": "1"})
         good = outcome.code == 0 and SUMMARY.search(outcome.output) is not None
         for line in outcome.output.splitlines():
-            if "killed" in line or "restarts" in line or "none lost" in line:
-                record_figure(f"{name}", line)
+            what, colon, figure = line.replace("; ", ": ", 1).partition(": ")
+            if colon and any(word in line for word in ("killed", "restarts", "none lost")):
+                record_figure(what, figure)
         print(f"   {name}: exit {outcome.code} in {time.monotonic() - start:.0f} s", flush=True)
         total.add(Tally(passed=1) if good else Tally(failed=1, complaints=[f"{name}: {outcome.output[-6000:]}"]))
     return total
@@ -427,7 +428,7 @@ def main() -> int:
     parser.add_argument("--stage", action="append", choices=list(STAGES), help="run only this stage; repeatable")
     parser.add_argument("--soak", action="store_true", help="full counts; takes hours")
     arguments = parser.parse_args()
-    settings = Settings(arguments.soak, int(os.environ.get("UM_FUZZ_SECONDS", "60")))
+    settings = Settings(arguments.soak, int(os.environ.get("UM_FUZZ_SECONDS", "30")))
     if settings.soak:
         FIGURES.parent.mkdir(exist_ok=True)
         FIGURES.unlink(missing_ok=True)
