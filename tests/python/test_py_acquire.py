@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,6 +130,44 @@ def test_a_slot_is_reused(smx: tuple[Source, Receiver]) -> None:
     got = messages(receiver, 1001)
     assert got[:-1] == [struct.pack("<QQ", i, i * i) for i in range(1000)]
     assert got[-1] == bytes([7] * 4)
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "kind", "words"),
+    [
+        ((1, True, 3), {}, TypeError, "at most 2"),
+        ((1,), {"size": 2}, TypeError, "multiple values.*size"),
+        ((), {"length": 2}, TypeError, "unexpected.*length"),
+        ((1.5,), {}, TypeError, "integer"),
+        ((1 << 80,), {}, OverflowError, "fit"),
+        ((-1,), {}, InvalidArgument, "must be 0 or more"),
+    ],
+)
+def test_wrong_arguments_acquire_nothing(
+    smx: tuple[Source, Receiver], given: Any, named: Any, kind: type[Exception], words: str
+) -> None:
+    slot = smx[0].slot(8)
+    for acquire in (slot.acquire, smx[0].acquire):
+        with pytest.raises(kind, match=words):
+            acquire(*given, **named)
+    assert slot.acquired == 0
+    slot.acquire(size=4, wait=False)
+    assert (len(slot), slot.complete()) == (4, 1)
+
+
+def test_a_weak_reference_may_acquire_while_views_are_released(smx: tuple[Source, Receiver]) -> None:
+    source, receiver = smx
+    kept: list[memoryview] = []
+    view = source.acquire(5)
+    view[:] = b"first"
+    dying = weakref.ref(view, lambda _: kept.append(source.acquire(6)))
+    del view
+    with pytest.raises(BufferError):  # of the view that complete() has caused
+        source.complete()
+    assert dying() is None
+    kept.pop()[:] = b"second"
+    assert source.complete() == 2
+    assert messages(receiver, 2) == [b"first", b"second"]
 
 
 def test_slots_are_not_made_by_hand() -> None:
