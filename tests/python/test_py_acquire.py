@@ -312,6 +312,7 @@ def test_a_stopped_receiver_blocks_the_source_which_names_it() -> None:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == "ready"
             os.kill(process.pid, signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)  # each of its threads has stopped
             with pytest.raises(WouldBlock):
                 while True:
                     source.acquire(100, wait=False)
@@ -342,6 +343,7 @@ def test_close_ends_a_wait() -> None:
             assert process.stdout is not None
             assert process.stdout.readline().strip() == "ready"
             os.kill(process.pid, signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
             failures: list[Exception] = []
 
             def fill() -> None:
