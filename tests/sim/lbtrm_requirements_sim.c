@@ -185,6 +185,88 @@ TEST(m7_goodput_falls_in_proportion_to_loss)
     }
 }
 
+/* What the low-latency profile sets: NAKs after 0.1 ms, again after 4 ms; repairs at almost any rate. */
+static struct rm_options hasty(void)
+{
+    struct rm_options o = rm_plain();
+    o.receivers = 3;
+    o.count = 4000;
+    o.every_ns = 20000; /* 50,000 a second */
+    o.data_bps = 10000000000;
+    o.rx_bps = 5000000000;
+    o.naks = (struct um_lbtr_nak_config){SIM_MS / 10, 4 * SIM_MS, 2 * SIM_MS, 10 * SIM_SEC, true, 0};
+    o.ignore_ns = SIM_MS;
+    return o;
+}
+
+/* The network is as given until everything is sent, then nothing more is lost, and within two seconds nothing is
+ * missing. No more than `share` of the datagrams were repaired. */
+static bool calm(const char *name, uint64_t seed, const struct rm_options *o, const struct sim_impairment *net,
+                 double share)
+{
+    struct rm_world *w = rm_create(name, seed, o);
+    struct sim_impairment later = {.delay_min_ns = SIM_MS, .delay_max_ns = SIM_MS};
+    w->timing.suppress_ns = 0; /* with a thousand gaps and more, a confirmation is not followed number by number */
+    sim_impair(w->sim, net);
+    rm_run(w, 60 * SIM_MS + o->count * o->every_ns);
+    uint64_t repairs = w->repairs;
+    for (int i = 0; i < o->receivers; i++) {
+        if ((double)w->receivers[i].delivered < 0.9 * o->count) {
+            rm_broken(w, "goodput collapses");
+        }
+    }
+    later.packet_ns = net->packet_ns;
+    later.queue_packets = net->queue_packets;
+    sim_impair(w->sim, &later);
+    rm_run(w, 2 * SIM_SEC);
+    rm_settled(w, true);
+    if ((double)repairs > share * o->count || (double)w->repairs > 2 * share * o->count) {
+        rm_broken(w, "a storm of repairs");
+    }
+    return rm_finish(w);
+}
+
+/* Hosts that take 65,000 packets a second; what waits there makes repairs late, what finds no room is lost. Jitter and
+ * reordering of up to 20 ms, bursts, duplicates and 5 % loss. */
+TEST(m7_short_nak_intervals_on_busy_hosts_make_no_storm)
+{
+    EACH_SEED(400)
+    {
+        struct rm_options o = hasty();
+        struct sim_impairment net = {.loss = 0.05,
+                                     .duplication = 0.05,
+                                     .reordering = 0.25,
+                                     .burst_begin = 0.0025,
+                                     .burst_end = 0.125,
+                                     .delay_min_ns = SIM_MS / 10,
+                                     .delay_max_ns = 10 * SIM_MS,
+                                     .packet_ns = 15400,
+                                     .queue_packets = 500};
+        CHECK(calm("m7_short_nak_intervals_on_busy_hosts_make_no_storm", seed, &o, &net, 1.0));
+    }
+}
+
+TEST(m7_repairs_that_take_longer_than_the_back_off_are_not_asked_for_again_and_again)
+{
+    EACH_SEED(400)
+    {
+        struct rm_options o = hasty();
+        struct sim_impairment net = {.loss = 0.05, .delay_min_ns = 15 * SIM_MS, .delay_max_ns = 15 * SIM_MS};
+        CHECK(calm("m7_repairs_that_take_longer_than_the_back_off_are_not_asked_for_again_and_again", seed, &o, &net,
+                   0.4));
+    }
+}
+
+TEST(m7_originals_that_come_late_are_not_asked_for)
+{
+    EACH_SEED(400)
+    {
+        struct rm_options o = hasty();
+        struct sim_impairment net = {.reordering = 0.25, .delay_min_ns = SIM_MS / 10, .delay_max_ns = 5 * SIM_MS};
+        CHECK(calm("m7_originals_that_come_late_are_not_asked_for", seed, &o, &net, 0.2));
+    }
+}
+
 TEST(m8_without_naks_nothing_waits_and_only_what_was_lost_is_missing)
 {
     EACH_SEED(2000)

@@ -24,6 +24,7 @@ struct sim_event {
     int group;
     uint64_t timer_generation;
     struct sim_payload *payload;
+    bool arriving; /* at the host, which may be busy with others */
 };
 
 /* The heap holds times and places; the events themselves stay where they are. */
@@ -46,6 +47,7 @@ struct sim_node {
     struct sim_impairment own;
     bool bad;            /* a burst of losses goes on */
     uint64_t idle_at_ns; /* when its link has carried what waits */
+    uint64_t free_at_ns; /* when the host has taken what waits */
 };
 
 struct sim_group {
@@ -306,7 +308,8 @@ static void deliver(struct sim *sim, int from, int to, struct sim_payload *paylo
                              : um_rng_range(&sim->rng, impairment->delay_min_ns, impairment->delay_max_ns);
         delay += happens(sim, impairment->reordering) ? impairment->delay_max_ns : 0;
         push(sim, sim->now_ns + waits + delay,
-             (struct sim_event){.node = to, .from = from, .payload = carried(sim, impairment, payload)});
+             (struct sim_event){
+                 .node = to, .from = from, .arriving = true, .payload = carried(sim, impairment, payload)});
     }
 }
 
@@ -314,7 +317,7 @@ static void deliver(struct sim *sim, int from, int to, struct sim_payload *paylo
 static bool at_one_time(const struct sim *sim)
 {
     const struct sim_impairment *i = &sim->impairment;
-    return i->reordering == 0 && i->delay_min_ns == i->delay_max_ns && i->rate_bps == 0;
+    return i->reordering == 0 && i->delay_min_ns == i->delay_max_ns && i->rate_bps == 0 && i->packet_ns == 0;
 }
 
 static bool sending(struct sim *sim, int from, const uint8_t *data, size_t len)
@@ -431,6 +434,25 @@ static void run_group_event(struct sim *sim, const struct sim_event *event)
     drop_payload(event->payload);
 }
 
+/* Has the host more to do first? Then the packet waits, or is lost. */
+static bool waits_for_host(struct sim *sim, struct sim_node *node, const struct sim_event *event)
+{
+    const struct sim_impairment *impairment = node->impairment != NULL ? node->impairment : &sim->impairment;
+    if (impairment->packet_ns == 0) {
+        return false;
+    }
+    uint64_t free_at_ns = node->free_at_ns > sim->now_ns ? node->free_at_ns : sim->now_ns;
+    if ((free_at_ns - sim->now_ns) / impairment->packet_ns >= impairment->queue_packets) {
+        drop_payload(event->payload);
+        return true;
+    }
+    node->free_at_ns = free_at_ns + impairment->packet_ns;
+    struct sim_event later = *event;
+    later.arriving = false;
+    push(sim, node->free_at_ns, later);
+    return true;
+}
+
 static void run_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->node == NOBODY) {
@@ -439,6 +461,9 @@ static void run_event(struct sim *sim, const struct sim_event *event)
     }
     struct sim_node *node = &sim->nodes[event->node];
     if (event->from != NOBODY) {
+        if (event->arriving && waits_for_host(sim, node, event)) {
+            return;
+        }
         if (!node->stopped) {
             hear(sim, event->node, event->payload, event->from);
         }

@@ -40,8 +40,10 @@ struct sim_impairment {
     double burst_end;   /* ... until, per datagram, this happens */
     uint64_t delay_min_ns;
     uint64_t delay_max_ns;
-    uint64_t rate_bps;  /* of the link to each node; 0: not limited */
-    size_t queue_bytes; /* that wait for the rate; more are lost */
+    uint64_t rate_bps;    /* of the link to each node; 0: not limited */
+    size_t queue_bytes;   /* that wait for the rate; more are lost */
+    uint64_t packet_ns;   /* the host takes so long for each packet; 0: no time */
+    size_t queue_packets; /* that wait for the host; more are lost */
 };
 
 struct sim *sim_create(uint64_t seed);

@@ -13,6 +13,7 @@
 struct um_lbtr_gap {
     uint32_t first, end; /* [first, end), modular */
     uint64_t detected_ns;
+    uint64_t asked_ns; /* the first NAK */
     uint64_t limit_ns; /* NAKs are in vain from here on */
     uint64_t next_ns;  /* a NAK is due */
     uint64_t doom_ns;  /* the source seems to have given it up: given up here too; 0 = not */

@@ -5,6 +5,11 @@
 
 #include "base/um_sqn.h"
 
+/* Intervals shorter than the network takes give way to what is measured, but not beyond the shortest time that the
+ * default intervals (50 and 200 ms) leave. */
+#define LATE_MAX_NS (25 * UM_NS_PER_MS)
+#define LATE_FADES_NS (UM_NS_PER_SEC / 4)
+#define REPAIR_MAX_NS (100 * UM_NS_PER_MS)
 #define FAR_STREAM 16u                  /* datagrams in a row that make a distant stream the real one */
 #define NAK_SPAN_NS (10 * UM_NS_PER_MS) /* in this time at most ... */
 #define NAK_PACKETS 20u                 /* ... so many packets */
@@ -67,11 +72,52 @@ static void due(struct um_lbtr_reception *rx, uint64_t at_ns)
     }
 }
 
-/* Wait for one randomised interval: between a half and one and a half of it. */
-static void wait_for(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint64_t now_ns, uint64_t interval_ns)
+/* Wait for one randomised interval: between a half and one and a half of it; more if that is less than `least_ns`. */
+static void wait_for(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint64_t now_ns, uint64_t interval_ns,
+                     uint64_t least_ns)
 {
-    gap->next_ns = interval_ns == 0 ? now_ns : now_ns + um_rng_range(rx->rng, interval_ns / 2, interval_ns * 3 / 2);
+    uint64_t shortest = interval_ns / 2 > least_ns ? interval_ns / 2 : least_ns;
+    gap->next_ns = now_ns + (interval_ns == 0 ? shortest : um_rng_range(rx->rng, shortest, shortest + interval_ns));
     due(rx, gap->next_ns);
+}
+
+/* An original came after all: it was late, not lost. */
+static void came_late(struct um_lbtr_reception *rx, uint64_t now_ns, uint64_t detected_ns)
+{
+    uint64_t late_ns = now_ns > detected_ns ? now_ns - detected_ns : 0;
+    late_ns = late_ns < LATE_MAX_NS ? late_ns : LATE_MAX_NS;
+    if (late_ns >= rx->pace.late_ns / 2) {
+        rx->pace.late_seen_ns = now_ns;
+        rx->pace.late_ns = late_ns > rx->pace.late_ns ? late_ns : rx->pace.late_ns;
+    }
+}
+
+/* What was seen some time ago counts less and less. */
+static uint64_t usual_lateness(struct um_lbtr_reception *rx, uint64_t now_ns)
+{
+    while (rx->pace.late_ns > 0 && now_ns > rx->pace.late_seen_ns + LATE_FADES_NS) {
+        rx->pace.late_seen_ns += LATE_FADES_NS;
+        rx->pace.late_ns /= 2;
+    }
+    return rx->pace.late_ns;
+}
+
+/* A repair came. It may be the answer to an earlier NAK than the last one. */
+static void repair_took(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn, const struct um_lbtr_gap *gap)
+{
+    rx->pace.repaired[sqn % UM_LBTR_REPAIRED].sqn = sqn;
+    rx->pace.repaired[sqn % UM_LBTR_REPAIRED].detected_ns = gap->detected_ns;
+    if (gap->naks > 0) {
+        uint64_t took_ns = now_ns > gap->asked_ns ? now_ns - gap->asked_ns : 0;
+        took_ns = took_ns < REPAIR_MAX_NS ? took_ns : REPAIR_MAX_NS;
+        rx->pace.repair_ns = rx->pace.repair_ns - rx->pace.repair_ns / 8 + took_ns / 8;
+    }
+}
+
+static void wait_for_repair(struct um_lbtr_reception *rx, struct um_lbtr_gap *gap, uint64_t now_ns)
+{
+    uint64_t least_ns = 2 * rx->pace.repair_ns;
+    wait_for(rx, gap, now_ns, rx->config.backoff_ns, least_ns < REPAIR_MAX_NS ? least_ns : REPAIR_MAX_NS);
 }
 
 static bool naks_flow(const struct um_lbtr_reception *rx)
@@ -130,7 +176,7 @@ static void add_gap(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t firs
     struct um_lbtr_gap gap = {
         .first = first, .end = end, .detected_ns = now_ns, .limit_ns = now_ns + rx->config.generation_ns};
     rx->counters.lost += end - first;
-    wait_for(rx, &gap, now_ns, rx->config.initial_ns);
+    wait_for(rx, &gap, now_ns, rx->config.initial_ns, usual_lateness(rx, now_ns));
     due(rx, gap.limit_ns);
     if (rx->gaps.count >= UM_LBTR_GAPS_MAX) {
         give_up(rx, now_ns, 0, UM_LBTR_LOSS_TIME);
@@ -201,13 +247,22 @@ static enum um_lbtr_arrival fill(struct um_lbtr_reception *rx, uint64_t now_ns, 
     size_t index = um_lbtr_gaps_find(&rx->gaps, sqn);
     struct um_lbtr_gap *gap = index < rx->gaps.count ? um_lbtr_gaps_at(&rx->gaps, index) : NULL;
     if (gap == NULL || um_sqn_older(sqn, gap->first)) {
+        if (!retransmission && rx->pace.repaired[sqn % UM_LBTR_REPAIRED].sqn == sqn &&
+            rx->pace.repaired[sqn % UM_LBTR_REPAIRED].detected_ns != 0) {
+            came_late(rx, now_ns, rx->pace.repaired[sqn % UM_LBTR_REPAIRED].detected_ns);
+            rx->pace.repaired[sqn % UM_LBTR_REPAIRED].detected_ns = 0;
+        }
         return UM_LBTR_DUPLICATE;
     }
     if (retransmission) {
         uint64_t took_ns = now_ns > gap->detected_ns ? now_ns - gap->detected_ns : 0;
         note_recovery(&rx->counters, took_ns / UM_NS_PER_MS, gap->naks);
+        repair_took(rx, now_ns, sqn, gap);
     } else {
         rx->counters.out_of_order++;
+        if (gap->naks > 0) {
+            came_late(rx, now_ns, gap->detected_ns);
+        }
     }
     if (sqn == gap->first) {
         gap->first++;
@@ -500,7 +555,7 @@ static void ask_for(struct nak_round *round, size_t index)
             return;
         }
         if (!um_lbtr_gaps_split(&rx->gaps, index, gap->first + budget)) {
-            wait_for(rx, gap, round->now_ns, rx->config.backoff_ns);
+            wait_for_repair(rx, gap, round->now_ns);
             return;
         }
         gap = um_lbtr_gaps_at(&rx->gaps, index);
@@ -516,9 +571,10 @@ static void ask_for(struct nak_round *round, size_t index)
             send_nak(round);
         }
     }
+    gap->asked_ns = gap->naks == 0 ? round->now_ns : gap->asked_ns;
     gap->naks++;
     gap->suppressed = false;
-    wait_for(rx, gap, round->now_ns, rx->config.backoff_ns);
+    wait_for_repair(rx, gap, round->now_ns);
 }
 
 /* Ask for everything that is due. */
@@ -605,7 +661,7 @@ void um_lbtr_reception_set_cutoff(struct um_lbtr_reception *rx, uint64_t now_ns,
 {
     if (rx->cutoff && !cutoff) {
         for (size_t i = 0; i < rx->gaps.count; i++) {
-            wait_for(rx, um_lbtr_gaps_at(&rx->gaps, i), now_ns, rx->config.initial_ns);
+            wait_for(rx, um_lbtr_gaps_at(&rx->gaps, i), now_ns, rx->config.initial_ns, 0);
         }
     }
     rx->cutoff = cutoff;

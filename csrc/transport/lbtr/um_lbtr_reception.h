@@ -11,6 +11,7 @@
 
 #define UM_LBTR_LEAD_MAX (1u << 20) /* default: how far ahead of the newest datagram a number may run */
 #define UM_LBTR_NAK_LIST_MAX 365u
+#define UM_LBTR_REPAIRED 128u
 
 struct um_lbtr_nak_config {
     uint64_t initial_ns, backoff_ns, suppress_ns, generation_ns;
@@ -75,6 +76,15 @@ struct um_lbtr_reception {
         uint64_t end_ns;
         uint32_t packets, numbers; /* asked for */
     } span;                        /* what bounds the rate of NAKs */
+    struct {
+        uint64_t late_ns;      /* so late come originals that were asked for in vain */
+        uint64_t late_seen_ns; /* when that was seen last, or has faded */
+        uint64_t repair_ns;    /* from the first NAK to the repair, on average */
+        struct {
+            uint64_t detected_ns;
+            uint32_t sqn;
+        } repaired[UM_LBTR_REPAIRED]; /* by number: whose original may still come */
+    } pace;                           /* what the network takes; shorter intervals give way to it */
     struct um_lbtr_receiver_counters counters;
 };
 
