@@ -20,6 +20,7 @@ struct shared {
     long plain; /* [loop] */
     long guest_rounds;
     atomic_bool stop;
+    atomic_int begun; /* guests that run; the host's rounds may be over before a thread starts */
     bool always; /* the guest asks again at once */
 };
 
@@ -33,6 +34,7 @@ static int count_up(void *arg)
 static void *guest(void *arg)
 {
     struct shared *s = arg;
+    atomic_fetch_add(&s->begun, 1);
     while (!atomic_load(&s->stop)) {
         um_loop_guest_enter(s->loop);
         s->plain++;
@@ -48,6 +50,7 @@ static void *guest(void *arg)
 static void *trying_guest(void *arg)
 {
     struct shared *s = arg;
+    atomic_fetch_add(&s->begun, 1);
     while (!atomic_load(&s->stop)) {
         if (um_loop_guest_try_enter(s->loop)) {
             s->plain++;
@@ -66,6 +69,9 @@ static void check_exclusion(bool embedded, enum um_loop_wait wait)
     CHECK(s.loop != NULL);
     CHECK_EQ(pthread_create(&threads[0], NULL, guest, &s), 0);
     CHECK_EQ(pthread_create(&threads[1], NULL, trying_guest, &s), 0);
+    for (uint64_t until = um_clock_ns() + HANG_NS; atomic_load(&s.begun) < 2 && um_clock_ns() < until;) {
+        usleep(100);
+    }
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_EQ(um_loop_call(s.loop, count_up, &s), 0);
     }
