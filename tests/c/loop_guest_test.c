@@ -20,8 +20,8 @@ struct shared {
     long plain; /* [loop] */
     long guest_rounds;
     atomic_bool stop;
-    atomic_int begun; /* guests that run; the host's rounds may be over before a thread starts */
-    bool always; /* the guest asks again at once */
+    atomic_bool begun; /* the guest was there once: the host may be through before its thread starts */
+    bool always;       /* the guest asks again at once */
 };
 
 static int count_up(void *arg)
@@ -34,12 +34,12 @@ static int count_up(void *arg)
 static void *guest(void *arg)
 {
     struct shared *s = arg;
-    atomic_fetch_add(&s->begun, 1);
     while (!atomic_load(&s->stop)) {
         um_loop_guest_enter(s->loop);
         s->plain++;
         s->guest_rounds++;
         um_loop_guest_leave(s->loop);
+        atomic_store(&s->begun, true);
         if (!s->always) {
             sched_yield();
         }
@@ -50,7 +50,6 @@ static void *guest(void *arg)
 static void *trying_guest(void *arg)
 {
     struct shared *s = arg;
-    atomic_fetch_add(&s->begun, 1);
     while (!atomic_load(&s->stop)) {
         if (um_loop_guest_try_enter(s->loop)) {
             s->plain++;
@@ -69,7 +68,7 @@ static void check_exclusion(bool embedded, enum um_loop_wait wait)
     CHECK(s.loop != NULL);
     CHECK_EQ(pthread_create(&threads[0], NULL, guest, &s), 0);
     CHECK_EQ(pthread_create(&threads[1], NULL, trying_guest, &s), 0);
-    for (uint64_t until = um_clock_ns() + HANG_NS; atomic_load(&s.begun) < 2 && um_clock_ns() < until;) {
+    for (uint64_t until = um_clock_ns() + HANG_NS; !atomic_load(&s.begun) && um_clock_ns() < until;) {
         usleep(100);
     }
     for (int i = 0; i < ROUNDS; i++) {
