@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -154,8 +156,15 @@ sys.stdin.read()
 """
 
 
-def test_o1_segments_left_by_killed_processes(host: Host, tmp_path: Path) -> None:
-    environment = {**os.environ, **ENV, "UM_SHM_DIR": str(tmp_path)}
+@pytest.fixture
+def shm_dir() -> Iterator[str]:
+    """A directory for segments; pytest's own may be longer than a name of a segment leaves room for."""
+    with tempfile.TemporaryDirectory(prefix="um-") as path:
+        yield path
+
+
+def test_o1_segments_left_by_killed_processes(host: Host, shm_dir: str) -> None:
+    environment = {**os.environ, **ENV, "UM_SHM_DIR": shm_dir}
     processes = [
         subprocess.Popen(
             host.command(sys.executable, "-c", SEGMENTS, transport, fate),
@@ -168,7 +177,7 @@ def test_o1_segments_left_by_killed_processes(host: Host, tmp_path: Path) -> Non
     for process in processes:
         assert process.stdout is not None and process.stdout.readline() == b"there\n"
     processes[0].wait(60)
-    _, found = doctor(host, before=f"export UM_SHM_DIR={tmp_path};")
+    _, found = doctor(host, before=f"export UM_SHM_DIR={shm_dir};")
     for process in processes:
         process.kill()
         process.communicate()
