@@ -274,7 +274,9 @@ TEST(a_receiver_killed_at_any_instant_never_stops_the_source_or_other_receivers)
     for (int k = 0; k < kills(); k++) {
         pid_t victim = start_receiver(1, "smx/kill/rcv");
         random_pause(&seed);
-        if (k % 3 == 0) { /* some surely while they receive */
+        /* Some surely while they receive. Not with a sanitizer: a child of a process with threads may stop for ever in
+         * its allocator, whose locks another thread held at the fork. */
+        if (k % 3 == 0 && !UM_TEST_SANITIZED) {
             CHECK(wait_until(&shared->received[1], atomic_load(&shared->received[1]) + 1));
         }
         kill(victim, SIGKILL);
