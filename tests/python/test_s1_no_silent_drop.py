@@ -69,7 +69,7 @@ EXEMPT = {
     "transport/ipc/um_ipc_sources.c:warn_if_other": CONFLICT,
     "transport/um_loss_rate.c:read_environment": "a setting that cannot be read; warned of, and no data is concerned",
     "transport/um_rcv_session.c:um_rcv_stream_kernel_drops": REPORT,
-    "transport/shm/um_shm_segment.c:discard_control": "unmaps an object that was not opened after all",
+    "transport/shm/um_shm_control.c:discard_control": "unmaps an object that was not opened after all",
     "transport/smx/um_smx_ring.c:scan": "takes the slot of a receiver that wrote nonsense; counted in receivers_lost",
     "transport/smx/um_smx_send.c:spin_for_room": "gives the lock up while it waits",
     "transport/smx/um_smx_sources.c:on_stall_timer": "speaks of a send refused with an error, and of its WAKEUP",
