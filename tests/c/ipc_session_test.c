@@ -11,113 +11,15 @@
 #include "base/um_clock.h"
 #include "base/um_timer.h"
 #include "transport/shm/um_shm_segment.h"
-#include "um_test_rcv.h"
-#include "um_test_shm.h"
 
-/* ---- what is logged ---- */
-
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static char logged[65536];
-
-static int keep_log(int level, const char *message, void *clientd)
-{
-    pthread_mutex_lock(&log_lock);
-    size_t used = strlen(logged);
-    snprintf(logged + used, sizeof logged - used, "%s\n", message);
-    pthread_mutex_unlock(&log_lock);
-    return 0;
-}
-
-static void log_start(void)
-{
-    pthread_mutex_lock(&log_lock);
-    logged[0] = '\0';
-    pthread_mutex_unlock(&log_lock);
-    lbm_log(keep_log, NULL);
-}
-
-static bool was_logged(const char *part)
-{
-    pthread_mutex_lock(&log_lock);
-    bool found = strstr(logged, part) != NULL;
-    pthread_mutex_unlock(&log_lock);
-    return found;
-}
-
-/* ---- objects ---- */
-
-static lbm_src_topic_attr_t *ipc_attr(void)
-{
-    lbm_src_topic_attr_t *attr;
-    MUST(lbm_src_topic_attr_create(&attr));
-    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbt-ipc"));
-    return attr;
-}
-
-static lbm_src_t *ipc_source_with(lbm_context_t *ctx, const char *name, lbm_src_topic_attr_t *attr,
-                                  lbm_src_cb_proc proc, void *clientd)
-{
-    lbm_topic_t *topic;
-    lbm_src_t *src;
-    MUST(lbm_src_topic_alloc(&topic, ctx, name, attr));
-    MUST(lbm_src_create(&src, ctx, topic, proc, clientd, NULL));
-    lbm_src_topic_attr_delete(attr);
-    return src;
-}
-
-static lbm_src_t *ipc_source(lbm_context_t *ctx, const char *name)
-{
-    return ipc_source_with(ctx, name, ipc_attr(), NULL, NULL);
-}
-
-static lbm_src_t *ipc_source_option(lbm_context_t *ctx, const char *name, const char *option, const char *value)
-{
-    lbm_src_topic_attr_t *attr = ipc_attr();
-    MUST(lbm_src_topic_attr_str_setopt(attr, option, value));
-    return ipc_source_with(ctx, name, attr, NULL, NULL);
-}
+#define SHM_TRANSPORT "lbt-ipc"
+#include "um_test_shm_session.h"
 
 static lbm_context_t *context_option(const char *option, const char *value)
 {
     lbm_context_attr_t *attr = net_context_attr();
     MUST(lbm_context_attr_str_setopt(attr, option, value));
     return net_context_with(attr);
-}
-
-/* A source and a receiver that know each other. */
-struct pair {
-    lbm_context_t *sctx, *rctx;
-    lbm_src_t *src;
-    lbm_rcv_t *rcv;
-    struct recorder rec;
-};
-
-static void pair_open_with(struct pair *p, lbm_context_t *sctx, lbm_context_t *rctx, const char *name,
-                           lbm_src_topic_attr_t *attr)
-{
-    p->rec = (struct recorder)RECORDER_INIT;
-    p->sctx = sctx;
-    p->rctx = rctx;
-    p->src = ipc_source_with(p->sctx, name, attr, NULL, NULL);
-    p->rcv = net_recording_receiver(p->rctx, name, &p->rec);
-    MUST(um_src_wait_receivers(p->src, 1, HANG_SECONDS * 1000));
-}
-
-static void pair_open(struct pair *p, const char *name)
-{
-    pair_open_with(p, net_context(), net_context(), name, ipc_attr());
-}
-
-static void pair_close(struct pair *p)
-{
-    if (p->rcv != NULL) {
-        MUST(lbm_rcv_delete(p->rcv));
-    }
-    if (p->src != NULL) {
-        MUST(lbm_src_delete(p->src));
-    }
-    MUST(lbm_context_delete(p->rctx));
-    MUST(lbm_context_delete(p->sctx));
 }
 
 TEST(messages_arrive_in_order_and_eos_follows_the_source)
@@ -176,12 +78,12 @@ TEST(ids_come_from_the_range_in_turn_and_explicit_ones_stay_outside)
     MUST(lbm_context_attr_str_setopt(attr, "transport_lbtipc_id_high", "20002"));
     lbm_context_t *ctx = net_context_with(attr), *other = net_context();
     lbm_src_t *srcs[6];
-    srcs[0] = ipc_source(ctx, "ipc/id/0");
-    srcs[1] = ipc_source_option(ctx, "ipc/id/1", "transport_lbtipc_id", "20010");
-    srcs[2] = ipc_source(ctx, "ipc/id/2");
-    srcs[3] = ipc_source(ctx, "ipc/id/3");
-    srcs[4] = ipc_source_option(ctx, "ipc/id/4", "transport_lbtipc_id", "20010");
-    srcs[5] = ipc_source(ctx, "ipc/id/5");
+    srcs[0] = shm_source(ctx, "ipc/id/0");
+    srcs[1] = shm_source_option(ctx, "ipc/id/1", "transport_lbtipc_id", "20010");
+    srcs[2] = shm_source(ctx, "ipc/id/2");
+    srcs[3] = shm_source(ctx, "ipc/id/3");
+    srcs[4] = shm_source_option(ctx, "ipc/id/4", "transport_lbtipc_id", "20010");
+    srcs[5] = shm_source(ctx, "ipc/id/5");
     unsigned ids[6];
     ids_of(ctx, srcs, 6, ids);
     CHECK_EQ(ids[0], 20001);
@@ -190,7 +92,7 @@ TEST(ids_come_from_the_range_in_turn_and_explicit_ones_stay_outside)
     CHECK_EQ(ids[3], 20001);
     CHECK_EQ(ids[4], 20010);
     CHECK_EQ(ids[5], 20002);
-    lbm_src_t *twin = ipc_source(other, "ipc/id/0");
+    lbm_src_t *twin = shm_source(other, "ipc/id/0");
     unsigned id;
     ids_of(other, &twin, 1, &id);
     CHECK_EQ(id, 20001);
@@ -224,13 +126,13 @@ TEST(a_second_source_with_other_options_is_warned_and_shares_the_session)
     TEST_NEEDS_NET();
     log_start();
     lbm_context_t *ctx = net_context();
-    lbm_src_t *a = ipc_source_option(ctx, "ipc/warn/a", "transport_lbtipc_id", "77");
-    lbm_src_topic_attr_t *attr = ipc_attr();
+    lbm_src_t *a = shm_source_option(ctx, "ipc/warn/a", "transport_lbtipc_id", "77");
+    lbm_src_topic_attr_t *attr = shm_attr();
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_id", "77"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_sm_interval", "1234"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_transmission_window_size", "100000"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_behavior", "receiver_paced"));
-    lbm_src_t *b = ipc_source_with(ctx, "ipc/warn/b", attr, NULL, NULL);
+    lbm_src_t *b = shm_source_with(ctx, "ipc/warn/b", attr, NULL, NULL);
     CHECK(was_logged("Core-5688-1302"));
     CHECK(was_logged("Core-5688-1303"));
     CHECK(was_logged("transport_lbtipc_behavior 1 is ignored"));
@@ -283,7 +185,7 @@ TEST(connect_and_disconnect_name_the_receiving_process)
     struct events e = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct recorder rec = RECORDER_INIT;
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_t *src = ipc_source_with(sctx, "ipc/events", ipc_attr(), on_src_event, &e);
+    lbm_src_t *src = shm_source_with(sctx, "ipc/events", shm_attr(), on_src_event, &e);
     lbm_rcv_t *rcv = net_recording_receiver(rctx, "ipc/events", &rec);
     CHECK(wait_for(&e, &e.connects, 1));
     char pid[16];
@@ -293,7 +195,7 @@ TEST(connect_and_disconnect_name_the_receiving_process)
     net_send(src, "x"); /* after CONNECT nothing is missed */
     CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
     CHECK_STR(rec.text, "BOS 0=x ");
-    lbm_src_t *late = ipc_source_option(sctx, "ipc/events/late", "transport_lbtipc_id", "20001");
+    lbm_src_t *late = shm_source_option(sctx, "ipc/events/late", "transport_lbtipc_id", "20001");
     (void)late; /* a second topic of the session */
     MUST(lbm_rcv_delete(rcv));
     CHECK(wait_for(&e, &e.disconnects, 1));
@@ -306,100 +208,13 @@ TEST(connect_and_disconnect_name_the_receiving_process)
 
 /* ---- slow receivers ---- */
 
-struct gate {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool open;
-    unsigned next;                      /* sequence number expected */
-    int data, lost, bursts, bad, wrong; /* wrong: out of order */
-};
-
-#define GATE_INIT                                                                                                      \
-    {                                                                                                                  \
-        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER                                         \
-    }
-
-static void fill(char *bytes, size_t len, unsigned n)
-{
-    memcpy(bytes, &n, sizeof n);
-    for (size_t i = sizeof n; i < len; i++) {
-        bytes[i] = (char)(n * 7 + i);
-    }
-}
-
-static bool is_filled(const char *bytes, size_t len, unsigned n)
-{
-    char expected[2000];
-    fill(expected, len, n);
-    return memcmp(bytes, expected, len) == 0;
-}
-
-static int gated(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
-{
-    struct gate *g = clientd;
-    pthread_mutex_lock(&g->lock);
-    if (msg->type == LBM_MSG_DATA) {
-        g->data++;
-        g->bad += !is_filled(msg->data, msg->len, msg->sequence_number);
-        g->wrong += msg->sequence_number < g->next;
-        g->next = msg->sequence_number + 1;
-        while (!g->open) {
-            pthread_cond_wait(&g->changed, &g->lock);
-        }
-    }
-    g->lost += msg->type == LBM_MSG_UNRECOVERABLE_LOSS;
-    g->bursts += msg->type == LBM_MSG_UNRECOVERABLE_LOSS_BURST;
-    pthread_cond_broadcast(&g->changed);
-    pthread_mutex_unlock(&g->lock);
-    return 0;
-}
-
-static void gate_open(struct gate *g)
-{
-    pthread_mutex_lock(&g->lock);
-    g->open = true;
-    pthread_cond_broadcast(&g->changed);
-    pthread_mutex_unlock(&g->lock);
-}
-
-static bool gate_wait(struct gate *g, unsigned next)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += HANG_SECONDS;
-    int rc = 0;
-    pthread_mutex_lock(&g->lock);
-    while (g->next < next && rc == 0) {
-        rc = pthread_cond_timedwait(&g->changed, &g->lock, &until);
-    }
-    bool ok = g->next >= next;
-    pthread_mutex_unlock(&g->lock);
-    return ok;
-}
-
-static bool gate_entered(struct gate *g)
-{
-    for (int i = 0; i < HANG_SECONDS * 1000; i++) {
-        pthread_mutex_lock(&g->lock);
-        bool in = g->data > 0;
-        pthread_mutex_unlock(&g->lock);
-        if (in) {
-            return true;
-        }
-        usleep(1000);
-    }
-    return false;
-}
-
-#define MESSAGE 1500
-
 TEST(source_paced_a_stopped_receiver_never_holds_the_source_up_and_every_overwrite_is_reported_as_loss)
 {
     TEST_NEEDS_NET();
     struct gate g = GATE_INIT;
     char bytes[MESSAGE];
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_t *src = ipc_source_option(sctx, "ipc/slow", "transport_lbtipc_transmission_window_size", "1048576");
+    lbm_src_t *src = shm_source_option(sctx, "ipc/slow", "transport_lbtipc_transmission_window_size", "1048576");
     lbm_rcv_topic_attr_t *rattr;
     MUST(lbm_rcv_topic_attr_create(&rattr));
     MUST(lbm_rcv_topic_attr_str_setopt(rattr, "delivery_control_maximum_burst_loss", "100000000"));
@@ -420,10 +235,7 @@ TEST(source_paced_a_stopped_receiver_never_holds_the_source_up_and_every_overwri
     CHECK_EQ(g.bursts, 0);
     CHECK(g.lost > 1000);
     CHECK_EQ(g.data + g.lost, count);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 TEST(behind_a_router_loss_is_declared_only_after_the_recovery_timeout)
@@ -432,7 +244,7 @@ TEST(behind_a_router_loss_is_declared_only_after_the_recovery_timeout)
     struct gate g = GATE_INIT;
     char bytes[MESSAGE];
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_t *src = ipc_source_option(sctx, "ipc/router", "transport_lbtipc_transmission_window_size", "262144");
+    lbm_src_t *src = shm_source_option(sctx, "ipc/router", "transport_lbtipc_transmission_window_size", "262144");
     lbm_rcv_topic_attr_t *rattr;
     MUST(lbm_rcv_topic_attr_create(&rattr));
     MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_dro_loss_recovery_timeout", "500"));
@@ -452,41 +264,15 @@ TEST(behind_a_router_loss_is_declared_only_after_the_recovery_timeout)
     CHECK(um_clock_ns() - begun >= 400 * UM_NS_PER_MS);
     CHECK(g.lost > 0);
     CHECK_EQ(g.data + g.lost, 1000);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
-}
-
-struct sender {
-    lbm_src_t *src;
-    unsigned count;
-    atomic_uint sent;
-    int rc, errnum;
-};
-
-static void *send_all(void *arg)
-{
-    struct sender *s = arg;
-    char bytes[MESSAGE];
-    for (unsigned n = 0; n < s->count && s->rc == 0; n++) {
-        fill(bytes, sizeof bytes, n);
-        s->rc = lbm_src_send(s->src, bytes, sizeof bytes, LBM_SRC_BLOCK);
-        s->errnum = s->rc != 0 ? lbm_errnum() : 0;
-        atomic_fetch_add(&s->sent, s->rc == 0);
-    }
-    if (s->rc == 0) {
-        lbm_src_flush(s->src);
-    }
-    return NULL;
+    shm_end(rcv, src, rctx, sctx);
 }
 
 static lbm_src_t *paced_source(lbm_context_t *ctx, const char *name, lbm_src_cb_proc proc, void *clientd)
 {
-    lbm_src_topic_attr_t *attr = ipc_attr();
+    lbm_src_topic_attr_t *attr = shm_attr();
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_behavior", "receiver_paced"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_transmission_window_size", "262144"));
-    return ipc_source_with(ctx, name, attr, proc, clientd);
+    return shm_source_with(ctx, name, attr, proc, clientd);
 }
 
 TEST(receiver_paced_a_stopped_receiver_stops_the_source_and_nothing_is_lost)
@@ -509,10 +295,7 @@ TEST(receiver_paced_a_stopped_receiver_stops_the_source_and_nothing_is_lost)
     CHECK_EQ(s.rc, 0);
     CHECK_EQ(g.data, s.count);
     CHECK_EQ(g.lost + g.bursts + g.bad + g.wrong, 0);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 TEST(receiver_paced_a_non_blocking_send_is_refused_and_woken_up)
@@ -544,10 +327,7 @@ TEST(receiver_paced_a_non_blocking_send_is_refused_and_woken_up)
     CHECK(gate_wait(&g, sent + 1));
     CHECK_EQ(g.data, sent + 1);
     CHECK_EQ(g.lost + g.bursts + g.bad + g.wrong, 0);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 TEST(a_sender_that_waits_is_woken_with_einval_when_its_source_is_deleted)
@@ -571,9 +351,7 @@ TEST(a_sender_that_waits_is_woken_with_einval_when_its_source_is_deleted)
     CHECK_EQ(s.rc, -1);
     CHECK_EQ(s.errnum, LBM_EINVAL);
     gate_open(&g);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, NULL, rctx, sctx);
     CHECK_EQ(um_test_shm_count(), 0);
 }
 
@@ -586,10 +364,10 @@ TEST(more_receiving_contexts_than_slots_are_told_and_join_when_one_is_free)
     lbm_context_t *sctx = net_context(), *rctx[3];
     struct recorder rec[3] = {RECORDER_INIT, RECORDER_INIT, RECORDER_INIT};
     lbm_rcv_t *rcv[3];
-    lbm_src_topic_attr_t *attr = ipc_attr();
+    lbm_src_topic_attr_t *attr = shm_attr();
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_maximum_receivers_per_transport", "2"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_advertisement_sustain_interval", "100"));
-    lbm_src_t *src = ipc_source_with(sctx, "ipc/slots", attr, NULL, NULL);
+    lbm_src_t *src = shm_source_with(sctx, "ipc/slots", attr, NULL, NULL);
     for (int i = 0; i < 3; i++) {
         rctx[i] = net_context();
         rcv[i] = net_recording_receiver(rctx[i], "ipc/slots", &rec[i]);
@@ -632,7 +410,7 @@ TEST(many_topics_share_a_session_and_one_context_takes_one_slot)
         char name[32];
         snprintf(name, sizeof name, "ipc/many/%d", i);
         rec[i] = (struct recorder)RECORDER_INIT;
-        src[i] = ipc_source(sctx, name);
+        src[i] = shm_source(sctx, name);
         rcv[i] = net_recording_receiver(rctx, name, &rec[i]);
     }
     for (int i = 0; i < TOPICS; i++) {
@@ -704,7 +482,7 @@ TEST(statistics_of_both_sides_agree)
 static void exchange(lbm_context_t *rctx, const char *name)
 {
     struct pair p;
-    pair_open_with(&p, net_context(), rctx, name, ipc_attr());
+    pair_open_with(&p, net_context(), rctx, name, shm_attr());
     for (int i = 0; i < 1000; i++) {
         MUST(lbm_src_send(p.src, "x", 1, i % 3 == 0 ? LBM_MSG_FLUSH : 0));
     }
@@ -744,7 +522,7 @@ TEST(in_sequential_mode_the_application_receives)
     lbm_context_t *sctx = net_context();
     lbm_context_t *rctx = context_option("transport_lbtipc_receiver_operational_mode", "sequential");
     struct recorder rec = RECORDER_INIT;
-    lbm_src_t *src = ipc_source(sctx, "ipc/sequential");
+    lbm_src_t *src = shm_source(sctx, "ipc/sequential");
     lbm_rcv_t *rcv = net_recording_receiver(rctx, "ipc/sequential", &rec);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     net_send(src, "a");
@@ -762,9 +540,7 @@ TEST(in_sequential_mode_the_application_receives)
     while (recorder_count(&rec, LBM_MSG_EOS) < 1) {
         MUST(lbm_context_process_lbtipc_messages(rctx, 100, 1));
     }
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, NULL, rctx, sctx);
 }
 
 static void *unblock_later(void *arg)
@@ -799,7 +575,7 @@ TEST(a_sequential_context_that_nobody_processes_receives_all_the_same)
     lbm_context_t *sctx = net_context();
     lbm_context_t *rctx = context_option("operational_mode", "sequential");
     struct recorder rec = RECORDER_INIT;
-    lbm_src_t *src = ipc_source(sctx, "ipc/unpumped");
+    lbm_src_t *src = shm_source(sctx, "ipc/unpumped");
     lbm_rcv_t *rcv = net_recording_receiver(rctx, "ipc/unpumped", &rec);
     for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&rec, LBM_MSG_BOS) == 0; i++) {
         MUST(lbm_context_process_events(rctx, 10)); /* only until it is resolved */
@@ -807,10 +583,7 @@ TEST(a_sequential_context_that_nobody_processes_receives_all_the_same)
     CHECK_EQ(recorder_count(&rec, LBM_MSG_BOS), 1);
     net_send(src, "a");
     CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 /* ---- callbacks ---- */
@@ -841,8 +614,8 @@ TEST(a_callback_may_send_and_is_under_the_rules_of_the_context_thread)
     TEST_NEEDS_NET();
     struct recorder rec = RECORDER_INIT;
     lbm_context_t *a = net_context(), *b = net_context();
-    lbm_src_t *ping = ipc_source(a, "ipc/ping");
-    struct echo e = {.src = ipc_source(b, "ipc/pong"), .ctx = b};
+    lbm_src_t *ping = shm_source(a, "ipc/ping");
+    struct echo e = {.src = shm_source(b, "ipc/pong"), .ctx = b};
     lbm_rcv_t *pinged = net_receiver(b, "ipc/ping", NULL, echo_cb, &e, NULL);
     lbm_rcv_t *ponged = net_recording_receiver(a, "ipc/pong", &rec);
     MUST(um_src_wait_receivers(ping, 1, HANG_SECONDS * 1000));
@@ -884,7 +657,7 @@ TEST(retained_messages_outlive_the_ring_and_the_source)
     struct keeper k = {.lock = PTHREAD_MUTEX_INITIALIZER};
     char bytes[MESSAGE];
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_t *src = ipc_source_option(sctx, "ipc/retain", "transport_lbtipc_transmission_window_size", "131072");
+    lbm_src_t *src = shm_source_option(sctx, "ipc/retain", "transport_lbtipc_transmission_window_size", "131072");
     lbm_rcv_t *rcv = net_receiver(rctx, "ipc/retain", NULL, keep_cb, &k, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     for (unsigned n = 0; n < 5000; n++) {
@@ -903,10 +676,7 @@ TEST(retained_messages_outlive_the_ring_and_the_source)
         }
         usleep(1000);
     }
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
     CHECK_EQ(k.count, 100);
     for (int i = 0; i < k.count; i++) {
         CHECK(is_filled(k.kept[i]->data, k.kept[i]->len, k.kept[i]->sequence_number));
@@ -952,10 +722,10 @@ TEST(silence_of_a_living_source_ends_the_session_and_its_return_begins_another)
     TEST_NEEDS_NET();
     lbm_context_t *sctx = net_context(), *rctx = net_context();
     struct recorder rec = RECORDER_INIT;
-    lbm_src_topic_attr_t *attr = ipc_attr();
+    lbm_src_topic_attr_t *attr = shm_attr();
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_sm_interval", "600000"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_advertisement_sustain_interval", "200"));
-    lbm_src_t *src = ipc_source_with(sctx, "ipc/silence", attr, NULL, NULL);
+    lbm_src_t *src = shm_source_with(sctx, "ipc/silence", attr, NULL, NULL);
     lbm_rcv_topic_attr_t *rattr;
     MUST(lbm_rcv_topic_attr_create(&rattr));
     MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "1000"));
@@ -966,10 +736,7 @@ TEST(silence_of_a_living_source_ends_the_session_and_its_return_begins_another)
     CHECK(recorder_wait(&rec, LBM_MSG_BOS, 2)); /* the next advertisement */
     net_send(src, "a");
     CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 TEST(session_messages_keep_a_silent_session_alive)
@@ -977,7 +744,7 @@ TEST(session_messages_keep_a_silent_session_alive)
     TEST_NEEDS_NET();
     lbm_context_t *sctx = net_context(), *rctx = net_context();
     struct recorder rec = RECORDER_INIT;
-    lbm_src_t *src = ipc_source_option(sctx, "ipc/sm", "transport_lbtipc_sm_interval", "300");
+    lbm_src_t *src = shm_source_option(sctx, "ipc/sm", "transport_lbtipc_sm_interval", "300");
     lbm_rcv_topic_attr_t *rattr;
     MUST(lbm_rcv_topic_attr_create(&rattr));
     MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "1500"));
@@ -986,10 +753,7 @@ TEST(session_messages_keep_a_silent_session_alive)
     CHECK(recorder_wait(&rec, LBM_MSG_BOS, 1));
     usleep(4000000);
     CHECK_EQ(recorder_count(&rec, LBM_MSG_EOS), 0);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 /* ---- where the receive thread runs ---- */
@@ -1012,17 +776,14 @@ static int cpus_of_receiver(const char *cpu)
 {
     struct placed p = {0};
     lbm_context_t *sctx = net_context(), *rctx = context_option("um_lbtipc_receiver_thread_cpu", cpu);
-    lbm_src_t *src = ipc_source(sctx, "ipc/cpu");
+    lbm_src_t *src = shm_source(sctx, "ipc/cpu");
     lbm_rcv_t *rcv = net_receiver(rctx, "ipc/cpu", NULL, where_cb, &p, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     net_send(src, "x");
     for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&p.cpus) == 0; i++) {
         usleep(1000);
     }
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
     return atomic_load(&p.cpus);
 }
 

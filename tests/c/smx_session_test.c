@@ -4,72 +4,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "um_test_rcv.h"
-#include "um_test_shm.h"
-
-/* ---- what is logged ---- */
-
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static char logged[65536];
-
-static int keep_log(int level, const char *message, void *clientd)
-{
-    (void)level;
-    (void)clientd;
-    pthread_mutex_lock(&log_lock);
-    size_t used = strlen(logged);
-    snprintf(logged + used, sizeof logged - used, "%s\n", message);
-    pthread_mutex_unlock(&log_lock);
-    return 0;
-}
-
-static void log_start(void)
-{
-    pthread_mutex_lock(&log_lock);
-    logged[0] = '\0';
-    pthread_mutex_unlock(&log_lock);
-    lbm_log(keep_log, NULL);
-}
-
-static bool was_logged(const char *part)
-{
-    pthread_mutex_lock(&log_lock);
-    bool found = strstr(logged, part) != NULL;
-    pthread_mutex_unlock(&log_lock);
-    return found;
-}
-
-/* ---- sources ---- */
-
-static lbm_src_topic_attr_t *smx_attr(void)
-{
-    lbm_src_topic_attr_t *attr;
-    MUST(lbm_src_topic_attr_create(&attr));
-    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbtsmx"));
-    return attr;
-}
-
-static lbm_src_t *smx_source_with(lbm_context_t *ctx, const char *name, lbm_src_topic_attr_t *attr)
-{
-    lbm_topic_t *topic;
-    lbm_src_t *src;
-    MUST(lbm_src_topic_alloc(&topic, ctx, name, attr));
-    MUST(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL));
-    lbm_src_topic_attr_delete(attr);
-    return src;
-}
-
-static lbm_src_t *smx_source(lbm_context_t *ctx, const char *name)
-{
-    return smx_source_with(ctx, name, smx_attr());
-}
-
-static lbm_src_t *smx_source_option(lbm_context_t *ctx, const char *name, const char *option, const char *value)
-{
-    lbm_src_topic_attr_t *attr = smx_attr();
-    MUST(lbm_src_topic_attr_str_setopt(attr, option, value));
-    return smx_source_with(ctx, name, attr);
-}
+#define SHM_TRANSPORT "lbtsmx"
+#include "um_test_shm_session.h"
 
 static void native_send(lbm_src_t *src, const char *text)
 {
@@ -77,36 +13,6 @@ static void native_send(lbm_src_t *src, const char *text)
     MUST(lbm_src_buff_acquire(src, &buffer, strlen(text), LBM_SRC_BLOCK));
     memcpy(buffer, text, strlen(text));
     MUST(lbm_src_buffs_complete(src));
-}
-
-/* A pair of contexts with one source and one recording receiver that is ready. */
-struct pair {
-    lbm_context_t *sctx, *rctx;
-    lbm_src_t *src;
-    lbm_rcv_t *rcv;
-    struct recorder rec;
-};
-
-static void pair_open(struct pair *p, const char *name)
-{
-    p->rec = (struct recorder)RECORDER_INIT;
-    p->sctx = net_context();
-    p->rctx = net_context();
-    p->src = smx_source(p->sctx, name);
-    p->rcv = net_recording_receiver(p->rctx, name, &p->rec);
-    MUST(um_src_wait_receivers(p->src, 1, HANG_SECONDS * 1000));
-}
-
-static void pair_close(struct pair *p)
-{
-    if (p->rcv != NULL) {
-        MUST(lbm_rcv_delete(p->rcv));
-    }
-    if (p->src != NULL) {
-        MUST(lbm_src_delete(p->src));
-    }
-    MUST(lbm_context_delete(p->rctx));
-    MUST(lbm_context_delete(p->sctx));
 }
 
 TEST(messages_sent_either_way_arrive_in_order_and_eos_follows_the_source)
@@ -157,8 +63,8 @@ TEST(cancelling_takes_back_only_the_buffers_of_the_own_source)
     TEST_NEEDS_NET();
     lbm_context_t *sctx = net_context(), *rctx = net_context();
     struct recorder ra = RECORDER_INIT, rb = RECORDER_INIT;
-    lbm_src_t *a = smx_source_option(sctx, "smx/cancel/a", "transport_lbtsmx_id", "40");
-    lbm_src_t *b = smx_source_option(sctx, "smx/cancel/b", "transport_lbtsmx_id", "40");
+    lbm_src_t *a = shm_source_option(sctx, "smx/cancel/a", "transport_lbtsmx_id", "40");
+    lbm_src_t *b = shm_source_option(sctx, "smx/cancel/b", "transport_lbtsmx_id", "40");
     lbm_rcv_t *va = net_recording_receiver(rctx, "smx/cancel/a", &ra),
               *vb = net_recording_receiver(rctx, "smx/cancel/b", &rb);
     CHECK(recorder_wait(&ra, LBM_MSG_BOS, 1) && recorder_wait(&rb, LBM_MSG_BOS, 1));
@@ -205,79 +111,20 @@ TEST(the_longest_message_is_the_datagram_less_16_bytes)
     pair_close(&p);
 }
 
-/* The callback waits until it is let go: the source's ring fills up meanwhile. */
-struct gate {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool open;
-    int data;
-};
-
-static int gated(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
-{
-    (void)rcv;
-    struct gate *g = clientd;
-    if (msg->type == LBM_MSG_DATA) {
-        pthread_mutex_lock(&g->lock);
-        g->data++;
-        while (!g->open) {
-            pthread_cond_wait(&g->changed, &g->lock);
-        }
-        pthread_mutex_unlock(&g->lock);
-    }
-    return 0;
-}
-
-static void gate_open(struct gate *g)
-{
-    pthread_mutex_lock(&g->lock);
-    g->open = true;
-    pthread_cond_broadcast(&g->changed);
-    pthread_mutex_unlock(&g->lock);
-}
-
-static int gate_data(struct gate *g)
-{
-    pthread_mutex_lock(&g->lock);
-    int data = g->data;
-    pthread_mutex_unlock(&g->lock);
-    return data;
-}
-
-struct blocking_sender {
-    lbm_src_t *src;
-    int sent, rc, errnum;
-    int wanted;
-};
-
-static void *send_blocking(void *arg)
-{
-    struct blocking_sender *s = arg;
-    static const char text[1000];
-    for (s->sent = 0; s->sent < s->wanted; s->sent++) {
-        s->rc = lbm_src_send(s->src, text, sizeof text, LBM_SRC_BLOCK);
-        if (s->rc != 0) {
-            s->errnum = lbm_errnum();
-            break;
-        }
-    }
-    return NULL;
-}
-
 TEST(s4_statistics_name_the_process_that_blocks_the_source)
 {
     TEST_NEEDS_NET();
-    struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct gate gate = GATE_INIT;
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_t *src = smx_source(sctx, "smx/s4");
+    lbm_src_t *src = shm_source(sctx, "smx/s4");
     lbm_rcv_t *rcv = net_receiver(rctx, "smx/s4", NULL, gated, &gate, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     um_src_stats_t stats;
     MUST(um_src_stats(src, &stats));
     CHECK_EQ(stats.blocked_by_pid, 0);
-    struct blocking_sender sender = {.src = src, .wanted = 500};
+    struct sender sender = {.src = src, .count = 500};
     pthread_t thread;
-    pthread_create(&thread, NULL, send_blocking, &sender);
+    pthread_create(&thread, NULL, send_all, &sender);
     for (int i = 0; i < HANG_SECONDS * 1000 && stats.blocked_by_pid == 0; i++) {
         usleep(1000);
         MUST(um_src_stats(src, &stats));
@@ -285,19 +132,15 @@ TEST(s4_statistics_name_the_process_that_blocks_the_source)
     CHECK_EQ(stats.blocked_by_pid, getpid());
     gate_open(&gate);
     pthread_join(thread, NULL);
-    CHECK_EQ(sender.sent, 500);
-    for (int i = 0; i < HANG_SECONDS * 1000 && gate_data(&gate) < 500; i++) {
-        usleep(1000);
-    }
-    CHECK_EQ(gate_data(&gate), 500);
+    CHECK_EQ(atomic_load(&sender.sent), 500);
+    CHECK(gate_wait(&gate, 500));
+    CHECK_EQ(gate.data, 500);
+    CHECK_EQ(gate.bad + gate.wrong + gate.lost + gate.bursts, 0);
     MUST(um_src_stats(src, &stats));
     CHECK_EQ(stats.blocked_by_pid, 0);
     CHECK(stats.blocked_ns > 0);
     CHECK_EQ(stats.messages_sent, 500);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 static atomic_int wakeups;
@@ -316,16 +159,11 @@ static int count_wakeups(lbm_src_t *src, int event, void *ed, void *clientd)
 TEST(a_full_window_refuses_without_blocking_and_tells_when_there_is_room)
 {
     TEST_NEEDS_NET();
-    struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct gate gate = GATE_INIT;
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_topic_attr_t *attr = smx_attr();
-    lbm_topic_t *topic;
-    lbm_src_t *src;
+    lbm_src_t *src = shm_source_with(sctx, "smx/nonblock", shm_attr(), count_wakeups, NULL);
     static const char text[1000];
     void *buffer;
-    MUST(lbm_src_topic_alloc(&topic, sctx, "smx/nonblock", attr));
-    MUST(lbm_src_create(&src, sctx, topic, count_wakeups, NULL, NULL));
-    lbm_src_topic_attr_delete(attr);
     lbm_rcv_t *rcv = net_receiver(rctx, "smx/nonblock", NULL, gated, &gate, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     int sent = 0;
@@ -346,23 +184,20 @@ TEST(a_full_window_refuses_without_blocking_and_tells_when_there_is_room)
     lbm_context_stats_t stats;
     MUST(lbm_context_retrieve_stats(sctx, &stats));
     CHECK(stats.send_would_block >= 1);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 TEST(deleting_the_source_wakes_a_blocked_sender_with_einval)
 {
     TEST_NEEDS_NET();
-    struct gate gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct gate gate = GATE_INIT;
     lbm_context_t *sctx = net_context(), *rctx = net_context();
-    lbm_src_t *src = smx_source(sctx, "smx/wake");
+    lbm_src_t *src = shm_source(sctx, "smx/wake");
     lbm_rcv_t *rcv = net_receiver(rctx, "smx/wake", NULL, gated, &gate, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
-    struct blocking_sender sender = {.src = src, .wanted = 1000000};
+    struct sender sender = {.src = src, .count = 1000000};
     pthread_t thread;
-    pthread_create(&thread, NULL, send_blocking, &sender);
+    pthread_create(&thread, NULL, send_all, &sender);
     um_src_stats_t stats = {0};
     for (int i = 0; i < HANG_SECONDS * 1000 && stats.blocked_by_pid == 0; i++) {
         usleep(1000);
@@ -373,16 +208,14 @@ TEST(deleting_the_source_wakes_a_blocked_sender_with_einval)
     CHECK_EQ(sender.rc, -1);
     CHECK_EQ(sender.errnum, LBM_EINVAL);
     gate_open(&gate);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, NULL, rctx, sctx);
 }
 
 TEST(buffers_that_leave_no_room_for_more_are_an_error_even_when_blocking)
 {
     TEST_NEEDS_NET();
     lbm_context_t *ctx = net_context();
-    lbm_src_t *src = smx_source(ctx, "smx/outstanding");
+    lbm_src_t *src = shm_source(ctx, "smx/outstanding");
     void *buffer;
     int got = 0;
     while (got < 100 && lbm_src_buff_acquire(src, &buffer, 8000, LBM_SRC_BLOCK) == 0) {
@@ -418,12 +251,12 @@ TEST(ids_come_from_the_pool_in_turn_and_an_explicit_one_does_not_disturb_it)
     MUST(lbm_context_attr_str_setopt(attr, "transport_lbtsmx_id_high", "20002"));
     lbm_context_t *ctx = net_context_with(attr), *other = net_context();
     lbm_src_t *src[6];
-    src[0] = smx_source(ctx, "smx/id/0");
-    src[1] = smx_source(ctx, "smx/id/1");
-    src[2] = smx_source_option(ctx, "smx/id/x", "transport_lbtsmx_id", "20010");
-    src[3] = smx_source(ctx, "smx/id/2");
-    src[4] = smx_source(ctx, "smx/id/3");
-    src[5] = smx_source_option(other, "smx/id/o", "transport_lbtsmx_id", "20001");
+    src[0] = shm_source(ctx, "smx/id/0");
+    src[1] = shm_source(ctx, "smx/id/1");
+    src[2] = shm_source_option(ctx, "smx/id/x", "transport_lbtsmx_id", "20010");
+    src[3] = shm_source(ctx, "smx/id/2");
+    src[4] = shm_source(ctx, "smx/id/3");
+    src[5] = shm_source_option(other, "smx/id/o", "transport_lbtsmx_id", "20001");
     static const unsigned expected[] = {20001, 20002, 20010, 20001, 20002, 20001};
     for (int i = 0; i < 6; i++) {
         CHECK_EQ(transport_id(src[i]), expected[i]);
@@ -442,11 +275,11 @@ TEST(windows_are_rounded_up_with_a_warning)
     TEST_NEEDS_NET();
     log_start();
     lbm_context_t *ctx = net_context();
-    lbm_src_t *a = smx_source_option(ctx, "smx/w/24", "transport_lbtsmx_transmission_window_size", "25165824");
+    lbm_src_t *a = shm_source_option(ctx, "smx/w/24", "transport_lbtsmx_transmission_window_size", "25165824");
     CHECK(was_logged("Core-6976-32") && was_logged("33554432"));
-    lbm_src_t *b = smx_source_option(ctx, "smx/w/8", "transport_lbtsmx_transmission_window_size", "8192");
+    lbm_src_t *b = shm_source_option(ctx, "smx/w/8", "transport_lbtsmx_transmission_window_size", "8192");
     CHECK(was_logged("Core-6976-11") && was_logged("16384"));
-    lbm_src_t *c = smx_source_option(ctx, "smx/w/ok", "transport_lbtsmx_transmission_window_size", "1048576");
+    lbm_src_t *c = shm_source_option(ctx, "smx/w/ok", "transport_lbtsmx_transmission_window_size", "1048576");
     CHECK(!was_logged("1048576"));
     MUST(lbm_src_delete(a));
     MUST(lbm_src_delete(b));
@@ -460,14 +293,14 @@ TEST(a_later_source_of_a_session_is_told_that_its_options_do_not_count)
     TEST_NEEDS_NET();
     log_start();
     lbm_context_t *ctx = net_context();
-    lbm_src_t *a = smx_source_option(ctx, "smx/first", "transport_lbtsmx_id", "77");
-    lbm_src_topic_attr_t *attr = smx_attr();
+    lbm_src_t *a = shm_source_option(ctx, "smx/first", "transport_lbtsmx_id", "77");
+    lbm_src_topic_attr_t *attr = shm_attr();
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_id", "77"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_sm_interval", "500"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_transmission_window_size", "262144"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_datagram_max_size", "1024"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_maximum_receivers_per_transport", "3"));
-    lbm_src_t *b = smx_source_with(ctx, "smx/second", attr);
+    lbm_src_t *b = shm_source_with(ctx, "smx/second", attr, NULL, NULL);
     CHECK(was_logged("Core-6976-103") && was_logged("Core-6976-104") && was_logged("Core-6976-105") &&
           was_logged("Core-6976-106"));
     MUST(lbm_src_delete(a));
@@ -481,11 +314,11 @@ TEST(what_smx_cannot_do_is_refused_or_noticed)
     TEST_NEEDS_NET();
     log_start();
     lbm_context_t *ctx = net_context();
-    lbm_src_topic_attr_t *attr = smx_attr();
+    lbm_src_topic_attr_t *attr = shm_attr();
     MUST(lbm_src_topic_attr_str_setopt(attr, "late_join", "1"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "implicit_batching_type", "adaptive"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "ume_store", "127.0.0.1:14567"));
-    lbm_src_t *src = smx_source_with(ctx, "smx/refused", attr);
+    lbm_src_t *src = shm_source_with(ctx, "smx/refused", attr, NULL, NULL);
     CHECK(was_logged("Core-6976-6") && was_logged("Core-6976-9") && was_logged("Core-6976-10"));
     lbm_src_send_ex_info_t info = {.flags = LBM_SRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO};
     CHECK_EQ(lbm_src_send_ex(src, "x", 1, 0, &info), -1);
@@ -524,7 +357,7 @@ TEST(a_retained_message_survives_the_reuse_of_its_place)
     TEST_NEEDS_NET();
     lbm_context_t *sctx = net_context(), *rctx = net_context();
     struct recorder rec = RECORDER_INIT;
-    lbm_src_t *src = smx_source(sctx, "smx/retain");
+    lbm_src_t *src = shm_source(sctx, "smx/retain");
     lbm_rcv_t *rcv = net_receiver(rctx, "smx/retain", NULL, retain_first, &rec, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     net_send(src, "kept for long");
@@ -535,10 +368,7 @@ TEST(a_retained_message_survives_the_reuse_of_its_place)
     CHECK(recorder_wait(&rec, LBM_MSG_DATA, 100001));
     CHECK_EQ(retained->len, 13);
     CHECK(memcmp(retained->data, "kept for long", 13) == 0);
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
     CHECK(memcmp(retained->data, "kept for long", 13) == 0);
     MUST(lbm_msg_delete(retained));
 }
@@ -550,7 +380,7 @@ TEST(an_event_queue_gets_copies)
     struct recorder rec = RECORDER_INIT;
     lbm_event_queue_t *evq;
     MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
-    lbm_src_t *src = smx_source(sctx, "smx/evq");
+    lbm_src_t *src = shm_source(sctx, "smx/evq");
     lbm_rcv_t *rcv = net_receiver(rctx, "smx/evq", NULL, recorder_cb, &rec, evq);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     for (int i = 0; i < 10000; i++) {
@@ -576,7 +406,7 @@ TEST(a_context_too_many_cannot_join_and_those_before_it_are_not_disturbed)
     lbm_context_t *sctx = net_context(), *rctx[3];
     struct recorder rec[3] = {RECORDER_INIT, RECORDER_INIT, RECORDER_INIT};
     lbm_rcv_t *rcv[3];
-    lbm_src_t *src = smx_source_option(sctx, "smx/slots", "transport_lbtsmx_maximum_receivers_per_transport", "2");
+    lbm_src_t *src = shm_source_option(sctx, "smx/slots", "transport_lbtsmx_maximum_receivers_per_transport", "2");
     for (int i = 0; i < 2; i++) {
         rctx[i] = net_context();
         rcv[i] = net_recording_receiver(rctx[i], "smx/slots", &rec[i]);
@@ -615,7 +445,7 @@ TEST(statistics_count_only_when_they_are_enabled)
         MUST(lbm_context_attr_str_setopt(rattr, "transport_lbtsmx_message_statistics_enabled", value));
         lbm_context_t *sctx = net_context_with(sattr), *rctx = net_context_with(rattr);
         struct recorder rec = RECORDER_INIT;
-        lbm_src_t *src = smx_source(sctx, "smx/stats");
+        lbm_src_t *src = shm_source(sctx, "smx/stats");
         lbm_rcv_t *rcv = net_recording_receiver(rctx, "smx/stats", &rec);
         MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
         net_send(src, "1234");
@@ -639,10 +469,7 @@ TEST(statistics_count_only_when_they_are_enabled)
         MUST(lbm_src_reset_transport_stats(src));
         MUST(lbm_src_retrieve_transport_stats(src, &ss));
         CHECK_EQ(ss.transport.lbtsmx.msgs_sent, 0);
-        MUST(lbm_rcv_delete(rcv));
-        MUST(lbm_src_delete(src));
-        MUST(lbm_context_delete(rctx));
-        MUST(lbm_context_delete(sctx));
+        shm_end(rcv, src, rctx, sctx);
     }
 }
 
@@ -654,15 +481,12 @@ TEST(a_silent_source_ends_at_the_activity_timeout_and_is_joined_again)
     lbm_rcv_topic_attr_t *attr;
     MUST(lbm_rcv_topic_attr_create(&attr));
     MUST(lbm_rcv_topic_attr_str_setopt(attr, "transport_lbtsmx_activity_timeout", "1500"));
-    lbm_src_t *src = smx_source(sctx, "smx/silent");
+    lbm_src_t *src = shm_source(sctx, "smx/silent");
     lbm_rcv_t *rcv = net_receiver(rctx, "smx/silent", attr, recorder_cb, &rec, NULL);
     lbm_rcv_topic_attr_delete(attr);
     CHECK(recorder_wait(&rec, LBM_MSG_EOS, 1));
     CHECK(recorder_wait(&rec, LBM_MSG_BOS, 2));
-    MUST(lbm_rcv_delete(rcv));
-    MUST(lbm_src_delete(src));
-    MUST(lbm_context_delete(rctx));
-    MUST(lbm_context_delete(sctx));
+    shm_end(rcv, src, rctx, sctx);
 }
 
 /* ---- sending from a callback ---- */
@@ -695,8 +519,8 @@ TEST(a_callback_may_send_but_not_delete)
     lbm_context_t *a = net_context(), *b = net_context();
     struct recorder rec = RECORDER_INIT;
     struct echo echo = {0};
-    lbm_src_t *there = smx_source(a, "smx/there");
-    echo.back = smx_source(b, "smx/back");
+    lbm_src_t *there = shm_source(a, "smx/there");
+    echo.back = shm_source(b, "smx/back");
     lbm_rcv_t *ra = net_recording_receiver(a, "smx/back", &rec);
     lbm_rcv_t *rb = net_receiver(b, "smx/there", NULL, echo_cb, &echo, NULL);
     MUST(um_src_wait_receivers(there, 1, HANG_SECONDS * 1000));
