@@ -48,6 +48,43 @@ static lbm_rcv_transport_stats_t stats_of(struct udp_sink *sink)
     return stats;
 }
 
+/* Start the world and join one LBT-RM source in it, the only one of most tests. */
+static void rm_join_one(struct udp_world *world, struct udp_source *source, struct udp_sink *sink)
+{
+    CHECK(udp_world_start(world));
+    rm_source_open(source, GROUP_A, 0x1234);
+    lbm_transport_source_info_t info = rm_info(source, TIDX);
+    CHECK_EQ(udp_join(world, sink, &info, TIDX), 0);
+}
+
+/* The next packet of a type from an LBT-RU receiver. */
+static bool get_packet(struct udp_world *world, struct udp_source *source, enum um_lbtru_type type,
+                       struct um_lbtru_packet *out)
+{
+    static uint8_t packet[2048];
+    ssize_t got;
+    return RUN_UNTIL(world->loop, (got = udp_get(source, packet, sizeof packet)) >= 0 &&
+                                      um_lbtru_decode(packet, (size_t)got, out) == UM_LBTR_OK && out->type == type);
+}
+
+static void put_syn(struct udp_source *source)
+{
+    uint8_t packet[64];
+    udp_put(source, packet, um_lbtru_put_sm(packet, source->session_id, true, 0, 0xffffffffu, 0));
+}
+
+/* Join an LBT-RU source in a running world, connected. */
+static void ru_join_one(struct udp_world *world, struct udp_source *source, struct udp_sink *sink)
+{
+    struct um_lbtru_packet packet;
+    ru_source_open(source, 0x1234);
+    lbm_transport_source_info_t info = ru_info(source, TIDX);
+    CHECK_EQ(udp_join(world, sink, &info, TIDX), 0);
+    CHECK(get_packet(world, source, UM_LBTRU_CREQ, &packet));
+    put_syn(source);
+    RUN(world, sink->bos == 1);
+}
+
 /* ---- LBT-RM ---- */
 
 TEST(a_group_is_joined_and_bos_comes_before_the_first_message)
@@ -56,10 +93,8 @@ TEST(a_group_is_joined_and_bos_comes_before_the_first_message)
     struct udp_world world;
     struct udp_source source;
     struct udp_sink sink = {0};
-    CHECK(udp_world_open(&world));
-    rm_source_open(&source, GROUP_A, 0x1234);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    udp_world_options(&world);
+    rm_join_one(&world, &source, &sink);
     char expected[128];
     snprintf(expected, sizeof expected, "LBTRM:127.0.0.1:%u:00001234:224.0.10.1:24400", source.port);
     CHECK_STR(um_rcv_stream_source(&sink.stream), expected);
@@ -93,10 +128,7 @@ TEST(a_session_message_alone_brings_bos_and_shows_the_loss_of_the_last_datagram)
     uint8_t packet[2048];
     udp_world_options(&world);
     world.rcv_opts.transport_lbtrm_nak_initial_backoff_interval = 0;
-    CHECK(udp_world_start(&world));
-    rm_source_open(&source, GROUP_A, 0x1234);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    rm_join_one(&world, &source, &sink);
     struct um_lbtrm_session session = {source.port, source.session_id};
     udp_put(&source, packet, um_lbtrm_put_sm(packet, &session, 0, 4, 0, 3));
     RUN(&world, sink.bos == 1);
@@ -162,10 +194,8 @@ TEST(malformed_datagrams_are_put_down_to_the_only_session_there_is)
     struct udp_world world;
     struct udp_source source;
     struct udp_sink sink = {0};
-    CHECK(udp_world_open(&world));
-    rm_source_open(&source, GROUP_A, 0x1234);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    udp_world_options(&world);
+    rm_join_one(&world, &source, &sink);
     uint8_t good[256];
     size_t len = rm_data(&source, good, 0, TIDX, 0, 10, false);
     udp_put(&source, good, 7); /* too short even to tell the session */
@@ -326,10 +356,7 @@ TEST(o3_what_the_kernel_drops_is_counted_per_socket_and_told_with_the_cure)
     udp_world_options(&world);
     world.opts.transport_lbtrm_receiver_socket_buffer = 8192;
     world.rcv_opts.transport_lbtrm_nak_initial_backoff_interval = 0;
-    CHECK(udp_world_start(&world));
-    rm_source_open(&source, GROUP_A, 0x1234);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    rm_join_one(&world, &source, &sink);
     for (uint32_t i = 0; i < 200; i++) { /* nobody reads meanwhile */
         rm_send(&source, i, TIDX, 1000);
     }
@@ -378,13 +405,11 @@ TEST(silence_before_the_first_packet_ends_in_eos_without_bos)
     struct udp_sink sink = {0};
     udp_world_options(&world);
     world.rcv_opts.transport_lbtrm_preactivity_timeout = 50;
-    CHECK(udp_world_start(&world));
-    rm_source_open(&source, GROUP_A, 0x1234);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    rm_join_one(&world, &source, &sink);
     RUN(&world, sink.eos == 1);
     CHECK_EQ(sink.bos, 0);
     CHECK(sink.stream.session == NULL);
+    lbm_transport_source_info_t info = rm_info(&source, TIDX);
     CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0); /* at once: nothing holds it back */
     rm_send(&source, 8, TIDX, 10);
     RUN(&world, sink.data == 1);
@@ -532,10 +557,7 @@ TEST(nak_intervals_in_microseconds_replace_those_in_milliseconds)
     world.rcv_opts.transport_lbtrm_nak_backoff_interval = 1000000;
     world.rcv_opts.um_transport_lbtrm_nak_initial_backoff_interval_us = 200;
     world.rcv_opts.um_transport_lbtrm_nak_backoff_interval_us = 500;
-    CHECK(udp_world_start(&world));
-    rm_source_open(&source, GROUP_A, 1);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    rm_join_one(&world, &source, &sink);
     rm_send(&source, 0, TIDX, 10);
     rm_send(&source, 2, TIDX, 10);
     for (int naks = 0; naks < 3; naks++) {
@@ -551,10 +573,8 @@ TEST(losses_on_purpose_are_counted)
     struct udp_world world;
     struct udp_source source;
     struct udp_sink sink = {0};
-    CHECK(udp_world_open(&world));
-    rm_source_open(&source, GROUP_A, 1);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    udp_world_options(&world);
+    rm_join_one(&world, &source, &sink);
     um_loss_rate_set(UM_LOSS_LBTRM_RCV, 150);
     for (uint32_t i = 0; i < 10; i++) {
         rm_send(&source, i, TIDX, 10);
@@ -569,22 +589,6 @@ TEST(losses_on_purpose_are_counted)
     udp_world_close(&world);
 }
 
-/* The next packet of a type from the receiver. */
-static bool get_packet(struct udp_world *world, struct udp_source *source, enum um_lbtru_type type,
-                       struct um_lbtru_packet *out)
-{
-    static uint8_t packet[2048];
-    ssize_t got;
-    return RUN_UNTIL(world->loop, (got = udp_get(source, packet, sizeof packet)) >= 0 &&
-                                      um_lbtru_decode(packet, (size_t)got, out) == UM_LBTR_OK && out->type == type);
-}
-
-static void put_syn(struct udp_source *source)
-{
-    uint8_t packet[64];
-    udp_put(source, packet, um_lbtru_put_sm(packet, source->session_id, true, 0, 0xffffffffu, 0));
-}
-
 TEST(datagrams_beyond_the_receivers_maximum_are_dropped_and_counted)
 {
     TEST_NEEDS_NET();
@@ -596,33 +600,22 @@ TEST(datagrams_beyond_the_receivers_maximum_are_dropped_and_counted)
         world.opts.transport_lbtrm_receiver_datagram_max_size = 600;
         world.opts.transport_lbtru_receiver_datagram_max_size = 600;
         world.opts.um_udp_segmentation_offload = offload;
-        CHECK(udp_world_start(&world));
-        rm_source_open(&source, GROUP_A, 1);
-        lbm_transport_source_info_t info = rm_info(&source, TIDX);
-        CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+        rm_join_one(&world, &source, &sink);
         rm_send(&source, 0, TIDX, 600 - 32);
         rm_send(&source, 1, TIDX, 600 - 32 + 1 + 64);
         rm_send(&source, 2, TIDX, 600 - 32);
         RUN(&world, sink.data == 2);
         CHECK_EQ(counts_of(&world).oversized, 1);
-        lbm_rcv_transport_stats_t stats;
-        CHECK_EQ(um_rcv_stream_stats(&sink.stream, &stats), 0);
-        CHECK_EQ(stats.transport.lbtrm.dgrams_dropped_size, 1);
+        CHECK_EQ(stats_of(&sink).transport.lbtrm.dgrams_dropped_size, 1);
         CHECK(!sink.bytes_wrong);
         struct udp_sink ru_sink = {0};
-        struct um_lbtru_packet packet;
         udp_source_close(&source);
-        ru_source_open(&source, 2);
-        info = ru_info(&source, TIDX);
-        CHECK_EQ(udp_join(&world, &ru_sink, &info, TIDX), 0);
-        CHECK(get_packet(&world, &source, UM_LBTRU_CREQ, &packet));
-        put_syn(&source);
+        ru_join_one(&world, &source, &ru_sink);
         ru_send(&source, 0, TIDX, 600 - 32);
         ru_send(&source, 1, TIDX, 600 - 32 + 1 + 64);
         ru_send(&source, 2, TIDX, 600 - 32);
         RUN(&world, ru_sink.data == 2);
-        CHECK_EQ(um_rcv_stream_stats(&ru_sink.stream, &stats), 0);
-        CHECK_EQ(stats.transport.lbtru.dgrams_dropped_size, 1);
+        CHECK_EQ(stats_of(&ru_sink).transport.lbtru.dgrams_dropped_size, 1);
         udp_source_close(&source);
         udp_world_close(&world);
     }
@@ -635,10 +628,8 @@ TEST(datagrams_that_the_kernel_joined_are_taken_apart)
     struct udp_source source;
     struct udp_sink sink = {0};
     static uint8_t bytes[65536];
-    CHECK(udp_world_open(&world));
-    rm_source_open(&source, GROUP_A, 1);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    udp_world_options(&world);
+    rm_join_one(&world, &source, &sink);
     size_t len = 0, one = 0;
     for (uint32_t i = 0; i < 40; i++) {
         one = rm_data(&source, bytes + len, i, TIDX, i, 700, false);
@@ -667,10 +658,7 @@ TEST(time_stamps_of_the_kernel_come_with_messages_when_asked_for)
     struct udp_sink sink = {0};
     udp_world_options(&world);
     world.opts.transport_lbtrm_receiver_timestamp = 1;
-    CHECK(udp_world_start(&world));
-    rm_source_open(&source, GROUP_A, 1);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    rm_join_one(&world, &source, &sink);
     uint64_t before = um_clock_wall_ns(), last = 0;
     uint32_t datagram = 0;
     for (int stamped = 0; stamped < 5 && datagram < 10000; datagram++) { /* the kernel takes a moment to begin */
@@ -723,10 +711,8 @@ static void check_kept(int every, bool one_by_one, long bytes_max)
     struct udp_sink sink = {.on_data = keep_some, .arg = &keeper};
     keeper.count = 0;
     keeper.every = every;
-    CHECK(udp_world_open(&world));
-    rm_source_open(&source, GROUP_A, 1);
-    lbm_transport_source_info_t info = rm_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
+    udp_world_options(&world);
+    rm_join_one(&world, &source, &sink);
     allocations = allocated_bytes = 0;
     um_mem_set_fail_hook(count_allocation);
     for (uint32_t i = 0; i < KEEP; i++) {
@@ -758,6 +744,26 @@ TEST(messages_kept_by_the_application_are_untouched_by_later_reads)
     check_kept(100, false, 64 << 20);
 }
 
+/* Datagrams 1 to 2000 in order; the first was there. */
+static void check_no_allocation(struct udp_world *world, struct udp_source *source, struct udp_sink *sink,
+                                void (*send)(struct udp_source *, uint32_t, uint32_t, size_t))
+{
+    send(source, 0, TIDX, 100);
+    RUN(world, sink->data == 1); /* takes its first buffer */
+    allocations = 0;
+    um_mem_set_fail_hook(count_allocation);
+    for (uint32_t i = 1; i < 2000; i++) {
+        send(source, i, TIDX, 100);
+        if (i % 37 == 0) {
+            um_loop_run_once(world->loop, 0, 0);
+        }
+    }
+    bool all = RUN_UNTIL(world->loop, sink->data == 2000);
+    um_mem_set_fail_hook(NULL);
+    CHECK(all);
+    CHECK_EQ(allocations, 0);
+}
+
 TEST(receiving_in_order_allocates_nothing)
 {
     TEST_NEEDS_NET();
@@ -767,24 +773,8 @@ TEST(receiving_in_order_allocates_nothing)
         struct udp_sink sink = {0};
         udp_world_options(&world);
         world.opts.um_udp_segmentation_offload = offload;
-        CHECK(udp_world_start(&world));
-        rm_source_open(&source, GROUP_A, 1);
-        lbm_transport_source_info_t info = rm_info(&source, TIDX);
-        CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
-        rm_send(&source, 0, TIDX, 100);
-        RUN(&world, sink.data == 1); /* takes its first buffer */
-        allocations = 0;
-        um_mem_set_fail_hook(count_allocation);
-        for (uint32_t i = 1; i < 2000; i++) {
-            rm_send(&source, i, TIDX, 100);
-            if (i % 37 == 0) {
-                um_loop_run_once(world.loop, 0, 0);
-            }
-        }
-        bool all = RUN_UNTIL(world.loop, sink.data == 2000);
-        um_mem_set_fail_hook(NULL);
-        CHECK(all);
-        CHECK_EQ(allocations, 0);
+        rm_join_one(&world, &source, &sink);
+        check_no_allocation(&world, &source, &sink, rm_send);
         udp_source_close(&source);
         udp_world_close(&world);
     }
@@ -1185,26 +1175,9 @@ TEST(lbtru_receiving_in_order_allocates_nothing)
     struct udp_world world;
     struct udp_source source;
     struct udp_sink sink = {0};
-    struct um_lbtru_packet packet;
     CHECK(udp_world_open(&world));
-    ru_source_open(&source, 1);
-    lbm_transport_source_info_t info = ru_info(&source, TIDX);
-    CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
-    CHECK(get_packet(&world, &source, UM_LBTRU_CREQ, &packet));
-    put_syn(&source);
-    RUN(&world, sink.bos == 1);
-    allocations = 0;
-    um_mem_set_fail_hook(count_allocation);
-    for (uint32_t i = 0; i < 1000; i++) {
-        ru_send(&source, i, TIDX, 100);
-        if (i % 37 == 0) {
-            um_loop_run_once(world.loop, 0, 0);
-        }
-    }
-    bool all = RUN_UNTIL(world.loop, sink.data == 1000);
-    um_mem_set_fail_hook(NULL);
-    CHECK(all);
-    CHECK_EQ(allocations, 0);
+    ru_join_one(&world, &source, &sink);
+    check_no_allocation(&world, &source, &sink, ru_send);
     udp_source_close(&source);
     udp_world_close(&world);
 }
