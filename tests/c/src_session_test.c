@@ -16,6 +16,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "net/um_loop.h"
+#include "transport/tcp/um_tcp_source.h"
 #include "transport/um_src_batch.h"
 #include "transport/um_src_session.h"
 #include "transport/um_src_transport.h"
@@ -1123,6 +1124,10 @@ static void drop_for_the_slow_one(int behavior)
         usleep(1000);
     }
     CHECK(logged(behavior == 2 ? "Core-5688-3927" : "Core-5688-3928"));
+    const struct um_tcp_session *session = UM_CONTAINER_OF(a.stream.session, struct um_tcp_session, base);
+    CHECK(session->dropped_told > 0);
+    um_src_stream_stats_reset(&a.stream); /* as many again are news again */
+    CHECK_EQ(session->dropped_told + session->dropped_new + session->unsent_told, 0);
     uint32_t got = 0, next = 0, frags = 0;
     int64_t last = -1;
     while (last < (int64_t)sent - 1 && peer_data(&peers[0], &msg, HANG_MS)) {

@@ -7,6 +7,7 @@
 #include "base/um_error.h"
 #include "base/um_mem.h"
 #include "transport/ipc/um_ipc_source.h"
+#include "transport/um_src_sessions.h"
 #include "wire/um_source_string.h"
 
 /* How soon a receiver is seen that joins while nothing is sent; sends see it at once. */
@@ -22,6 +23,11 @@ static struct um_ipc_session *session_of(struct um_list *node)
 static struct um_ipc_session *of_base(const struct um_src_session *base)
 {
     return UM_CONTAINER_OF((struct um_src_session *)base, struct um_ipc_session, base);
+}
+
+static struct um_ipc_sources *pool_of(struct um_src_transport *base)
+{
+    return UM_CONTAINER_OF(base, struct um_ipc_sources, base);
 }
 
 /* ---- facts ---- */
@@ -337,7 +343,7 @@ static void compare_options(const struct um_ipc_session *session, const struct u
 static int sources_attach(struct um_src_transport *base, const struct um_source_options *opts, const char *topic,
                           struct um_src_stream *stream)
 {
-    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    struct um_ipc_sources *pool = pool_of(base);
     if (opts->transport_lbtipc_transmission_window_size < 65536) {
         return um_error(UM_EINVAL, "CoreApi-5688-1306",
                         "transport_lbtipc_transmission_window_size %zu: must be at least 65536",
@@ -385,53 +391,31 @@ static struct um_src_transport *sources_create(struct um_transport_env *env)
 
 static void sources_destroy(struct um_src_transport *base)
 {
-    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
+    struct um_ipc_sources *pool = pool_of(base);
     while (!um_list_empty(&pool->sessions)) {
         session_destroy(session_of(pool->sessions.next));
     }
     um_free(pool);
 }
 
+static struct um_src_session *session_at(struct um_list *node)
+{
+    return &session_of(node)->base;
+}
+
 static int sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
 {
-    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
-    struct um_list *it;
-    int count = 0;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        if (count < max) {
-            session_stats(&session_of(it)->base, &out[count]);
-        }
-        count++;
-    }
-    return count;
+    return um_src_sessions_stats(&pool_of(base)->sessions, session_at, out, max);
 }
 
 static void sources_stats_reset(struct um_src_transport *base)
 {
-    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        struct um_src_session *session = &session_of(it)->base;
-        um_src_session_lock(session);
-        memset(&session->drops, 0, sizeof session->drops);
-        session_stats_reset(session);
-        um_src_session_unlock(session);
-    }
+    um_src_sessions_stats_reset(&pool_of(base)->sessions, session_at);
 }
 
 static void sources_flush(struct um_src_transport *base)
 {
-    struct um_ipc_sources *pool = UM_CONTAINER_OF(base, struct um_ipc_sources, base);
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        struct um_src_session *session = &session_of(it)->base;
-        um_src_session_lock(session);
-        um_src_session_flush(session);
-        um_src_session_unlock(session);
-    }
+    um_src_sessions_flush(&pool_of(base)->sessions, session_at);
 }
 
 const struct um_src_transport_ops um_ipc_src_transport = {

@@ -14,12 +14,18 @@
 #include "net/um_socket.h"
 #include "transport/tcp/um_tcp_client.h"
 #include "transport/um_local_addr.h"
+#include "transport/um_src_sessions.h"
 
 #define UM_KEEPALIVE_MIN_MS 20000u
 
 static struct um_tcp_session *session_of(struct um_list *node)
 {
     return UM_CONTAINER_OF(node, struct um_tcp_session, node);
+}
+
+static struct um_tcp_sources *pool_of(struct um_src_transport *base)
+{
+    return UM_CONTAINER_OF(base, struct um_tcp_sources, base);
 }
 
 void um_tcp_session_text(const struct um_tcp_session *session, char *out, size_t size)
@@ -59,6 +65,13 @@ static void session_stats(struct um_src_session *base, lbm_src_transport_stats_t
     um_src_session_unlock(base);
 }
 
+/* Lock. What has been told is counted from here, too. */
+static void session_stats_reset(struct um_src_session *base)
+{
+    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    session->dropped_new = session->dropped_told = session->unsent_told = 0;
+}
+
 static const struct um_src_session_ops session_ops = {
     .datagram_option = "transport_tcp_datagram_max_size",
     .blocked_by = "a receiver of the session is slow (transport_session_maximum_buffer)",
@@ -72,6 +85,7 @@ static const struct um_src_session_ops session_ops = {
     .stream_gone = stream_gone,
     .source_info = source_info,
     .stats = session_stats,
+    .stats_reset = session_stats_reset,
 };
 
 static void take_options(struct um_tcp_session *session, const struct um_source_options *opts)
@@ -321,7 +335,7 @@ static void compare_options(const struct um_tcp_session *session, const struct u
 static int sources_attach(struct um_src_transport *base, const struct um_source_options *opts, const char *topic,
                           struct um_src_stream *stream)
 {
-    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
+    struct um_tcp_sources *sources = pool_of(base);
     int filtering = opts->transport_source_side_filtering_behavior;
     if (filtering < UM_TCP_SSF_NONE || filtering > UM_TCP_SSF_EXCLUSION) {
         return um_error(
@@ -367,53 +381,31 @@ static struct um_src_transport *sources_create(struct um_transport_env *env)
 
 static void sources_destroy(struct um_src_transport *base)
 {
-    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
+    struct um_tcp_sources *sources = pool_of(base);
     while (!um_list_empty(&sources->sessions)) {
         session_destroy(session_of(sources->sessions.next));
     }
     um_free(sources);
 }
 
+static struct um_src_session *session_at(struct um_list *node)
+{
+    return &session_of(node)->base;
+}
+
 static void sources_flush(struct um_src_transport *base)
 {
-    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &sources->sessions)
-    {
-        struct um_src_session *session = &session_of(it)->base;
-        um_src_session_lock(session);
-        um_src_session_flush(session);
-        um_src_session_unlock(session);
-    }
+    um_src_sessions_flush(&pool_of(base)->sessions, session_at);
 }
 
 static int sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
 {
-    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
-    struct um_list *it;
-    int count = 0;
-    UM_LIST_FOREACH(it, &sources->sessions)
-    {
-        if (count < max) {
-            session_stats(&session_of(it)->base, &out[count]);
-        }
-        count++;
-    }
-    return count;
+    return um_src_sessions_stats(&pool_of(base)->sessions, session_at, out, max);
 }
 
 static void sources_stats_reset(struct um_src_transport *base)
 {
-    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &sources->sessions)
-    {
-        struct um_tcp_session *session = session_of(it);
-        um_src_session_lock(&session->base);
-        memset(&session->base.drops, 0, sizeof session->base.drops);
-        session->dropped_new = session->dropped_told = session->unsent_told = 0;
-        um_src_session_unlock(&session->base);
-    }
+    um_src_sessions_stats_reset(&pool_of(base)->sessions, session_at);
 }
 
 /* ---- source-side filtering ---- */
@@ -423,19 +415,6 @@ static struct um_tcp_client *find_client(struct um_tcp_session *session, uint32_
     for (int i = 0; i < session->base.clients; i++) {
         if (session->clients[i]->idx == idx) {
             return session->clients[i];
-        }
-    }
-    return NULL;
-}
-
-static struct um_src_stream *find_stream(struct um_tcp_session *session, uint32_t tidx)
-{
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &session->base.streams)
-    {
-        struct um_src_stream *stream = UM_CONTAINER_OF(it, struct um_src_stream, node);
-        if (stream->tidx == tidx) {
-            return stream;
         }
     }
     return NULL;
@@ -461,7 +440,7 @@ static void change_filter(struct um_tcp_client *client, struct um_src_stream *st
 
 static bool sources_on_ssf_creq(struct um_src_transport *base, const struct um_lbmc_ssf_creq *creq)
 {
-    struct um_tcp_sources *sources = UM_CONTAINER_OF(base, struct um_tcp_sources, base);
+    struct um_tcp_sources *sources = pool_of(base);
     struct um_list *it;
     UM_LIST_FOREACH(it, &sources->sessions)
     {
@@ -470,7 +449,7 @@ static bool sources_on_ssf_creq(struct um_src_transport *base, const struct um_l
             continue;
         }
         struct um_tcp_client *client = find_client(session, creq->client_idx);
-        struct um_src_stream *stream = find_stream(session, creq->topic_idx);
+        struct um_src_stream *stream = um_src_session_stream(&session->base, creq->topic_idx);
         if (client == NULL || stream == NULL || creq->mode > 1) {
             return false;
         }

@@ -137,20 +137,9 @@ static void announce(struct um_src_session *base, struct um_src_stream *stream)
 static const struct um_src_session_ops session_ops = {
     .datagram_option = "transport_lbtrm_datagram_max_size",
     .blocked_by = "the rate limit of LBT-RM is used up (transport_lbtrm_data_rate_limit)",
-    .acquire = um_udp_source_acquire,
-    .transmit = um_udp_source_transmit,
-    .push = um_udp_source_push,
-    .wait = um_udp_source_wait,
-    .resume = um_udp_source_resume,
-    .interrupt = um_udp_source_interrupt,
-    .relieved = um_udp_source_is_relieved,
+    UM_UDP_SOURCE_OPS,
     .announce = announce,
-    .on_command = um_udp_source_on_command,
-    .stream_gone = um_udp_source_stream_gone,
     .source_info = source_info,
-    .stats = um_udp_source_stats,
-    .stats_reset = um_udp_source_stats_reset,
-    .naks = um_udp_source_naks,
 };
 
 /* Socket on which a session's datagrams leave, on the interface of multicast. *connected: to the group. */
@@ -187,25 +176,16 @@ static int open_in(struct um_udp_sources *pool, struct um_lbtrm_session_source *
                                    .socket_buffer = opts->transport_lbtrm_receiver_socket_buffer,
                                    .socket_buffer_option = "transport_lbtrm_receiver_socket_buffer",
                                    .socket_buffer_log = "Core-5688-3290"};
-    int rc = um_udp_open_range(pool->reader, &source->udp.in, &config, source->udp.addr,
-                               opts->transport_lbtrm_source_port_low, opts->transport_lbtrm_source_port_high,
-                               "transport_lbtrm_source_port_low to transport_lbtrm_source_port_high");
+    int rc = um_udp_source_open_in(&source->udp, pool, &config, opts->transport_lbtrm_source_port_low,
+                                   opts->transport_lbtrm_source_port_high,
+                                   "transport_lbtrm_source_port_low to transport_lbtrm_source_port_high");
     if (rc == UM_UDP_NO_PORT) {
         return um_error(UM_EOS, "CoreApi-5688-3287",
                         "no UDP port for the NAKs of an LBT-RM source in transport_lbtrm_source_port_low %u to "
                         "transport_lbtrm_source_port_high %u; widen the range, or set both to 0 for any free port",
                         opts->transport_lbtrm_source_port_low, opts->transport_lbtrm_source_port_high);
     }
-    if (rc != 0) {
-        return -1;
-    }
-    source->udp.port = um_socket_local_port(source->udp.in.fd);
-    if (source->udp.port == 0) {
-        um_error_os(errno, "CoreApi-9004-6", "LBT-RM source: reading the number of its NAK port");
-        um_udp_close(&source->udp.in);
-        return -1;
-    }
-    return 0;
+    return rc;
 }
 
 static struct um_lbtrm_source *make_engine(struct um_udp_sources *pool, const struct um_source_options *opts,

@@ -2,7 +2,6 @@
  * the engine behind it, its clients' events and filters. Creation, end and reception
  * on the loop; outputs of the engine under the session lock. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/um_error.h"
@@ -11,6 +10,7 @@
 #include "net/um_socket.h"
 #include "transport/udp/um_lbtru_peers.h"
 #include "transport/um_local_addr.h"
+#include "transport/um_src_sessions.h"
 
 struct um_lbtru_session_source {
     struct um_udp_source udp;
@@ -305,20 +305,9 @@ static void announce(struct um_src_session *base, struct um_src_stream *stream)
 static const struct um_src_session_ops session_ops = {
     .datagram_option = "transport_lbtru_datagram_max_size",
     .blocked_by = "the rate limit of LBT-RU is used up (transport_lbtru_data_rate_limit)",
-    .acquire = um_udp_source_acquire,
-    .transmit = um_udp_source_transmit,
-    .push = um_udp_source_push,
-    .wait = um_udp_source_wait,
-    .resume = um_udp_source_resume,
-    .interrupt = um_udp_source_interrupt,
-    .relieved = um_udp_source_is_relieved,
+    UM_UDP_SOURCE_OPS,
     .announce = announce,
-    .on_command = um_udp_source_on_command,
-    .stream_gone = um_udp_source_stream_gone,
     .source_info = source_info,
-    .stats = um_udp_source_stats,
-    .stats_reset = um_udp_source_stats_reset,
-    .naks = um_udp_source_naks,
 };
 
 static size_t datagram_size(const struct um_context_options *opts)
@@ -359,17 +348,11 @@ static int open_socket(struct um_udp_sources *pool, struct um_lbtru_session_sour
         .socket_buffer = opts->transport_lbtru_receiver_socket_buffer,
         .socket_buffer_option = "transport_lbtru_receiver_socket_buffer",
         .socket_buffer_log = "Core-5688-3290"};
-    if (um_udp_open_range(pool->reader, &source->udp.in, &config, source->udp.addr, low, high, what) != 0) {
+    if (um_udp_source_open_in(&source->udp, pool, &config, low, high, what) != 0) {
         return -1;
     }
     um_socket_set_sndbuf(source->udp.in.fd, opts->transport_lbtru_source_socket_buffer,
                          "transport_lbtru_source_socket_buffer", "Core-5688-3290");
-    source->udp.port = um_socket_local_port(source->udp.in.fd);
-    if (source->udp.port == 0) {
-        um_error_os(errno, "CoreApi-9004-6", "LBT-RU source: reading the number of its port");
-        um_udp_close(&source->udp.in);
-        return -1;
-    }
     return 0;
 }
 
@@ -510,19 +493,6 @@ static struct um_lbtru_peer *find_peer(struct um_lbtru_session_source *source, u
     return NULL;
 }
 
-static struct um_src_stream *find_stream(struct um_src_session *session, uint32_t tidx)
-{
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &session->streams)
-    {
-        struct um_src_stream *stream = UM_CONTAINER_OF(it, struct um_src_stream, node);
-        if (stream->tidx == tidx) {
-            return stream;
-        }
-    }
-    return NULL;
-}
-
 /* Lock. The messages sent so far go by the old list, the ones after by the new. */
 static void change_filter(struct um_lbtru_session_source *source, struct um_lbtru_peer *peer,
                           struct um_src_stream *stream, bool include)
@@ -553,7 +523,7 @@ static bool on_ssf_creq(struct um_src_transport *base, const struct um_lbmc_ssf_
             continue;
         }
         struct um_lbtru_peer *peer = find_peer(source, creq->client_idx);
-        struct um_src_stream *stream = find_stream(&source->udp.base, creq->topic_idx);
+        struct um_src_stream *stream = um_src_session_stream(&source->udp.base, creq->topic_idx);
         if (peer == NULL || stream == NULL || creq->mode > 1) {
             return false;
         }

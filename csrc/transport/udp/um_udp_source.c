@@ -3,6 +3,7 @@
  * um_udp_source.h. */
 #include "transport/udp/um_udp_source.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 #include "base/um_clock.h"
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "net/um_socket.h"
 #include "transport/lbtr/um_lbtr_window.h"
+#include "transport/um_src_sessions.h"
 #include "wire/um_source_string.h"
 
 #define READS_PER_PASS 8                      /* system calls, before others have their turn */
@@ -289,13 +292,9 @@ static void on_in_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 
 static void report_stamp(struct um_udp_source *source, const struct um_udp_stamp *stamp)
 {
-    struct um_list *it, *tmp;
-    UM_LIST_FOREACH_SAFE(it, tmp, &source->base.streams)
-    {
-        struct um_src_stream *stream = UM_CONTAINER_OF(it, struct um_src_stream, node);
-        if (stream->tidx == stamp->tidx && stream->events->on_timestamp != NULL) {
-            stream->events->on_timestamp(stream, &stamp->time, stamp->sqn);
-        }
+    struct um_src_stream *stream = um_src_session_stream(&source->base, stamp->tidx);
+    if (stream != NULL && stream->events->on_timestamp != NULL) {
+        stream->events->on_timestamp(stream, &stamp->time, stamp->sqn);
     }
 }
 
@@ -411,6 +410,22 @@ int um_udp_source_naks(struct um_src_session *base, struct um_src_nak_count *out
 }
 
 /* ---- beginning and end ---- */
+
+int um_udp_source_open_in(struct um_udp_source *source, struct um_udp_sources *pool, const struct um_udp_config *config,
+                          uint16_t low, uint16_t high, const char *what)
+{
+    int rc = um_udp_open_range(pool->reader, &source->in, config, source->addr, low, high, what);
+    if (rc != 0) {
+        return rc;
+    }
+    source->port = um_socket_local_port(source->in.fd);
+    if (source->port == 0) {
+        um_error_os(errno, "CoreApi-9004-6", "%s: reading the number of the port", what);
+        um_udp_close(&source->in);
+        return -1;
+    }
+    return 0;
+}
 
 int um_udp_source_open(struct um_udp_source *source, struct um_udp_sources *pool,
                        const struct um_udp_source_config *config, const struct um_source_options *opts, int out_fd,

@@ -121,6 +121,10 @@ void um_lbtru_source_compare(const struct um_udp_source *source, const struct um
 size_t um_udp_datagram_limit(size_t configured, const char *option); /* what one UDP datagram can hold */
 
 /* um_udp_source.c */
+/* [loop] Opens `source->in` on a port of the range (um_udp_open_range) and notes which one. 0, UM_UDP_NO_PORT or -1,
+ * with error. */
+int um_udp_source_open_in(struct um_udp_source *source, struct um_udp_sources *pool, const struct um_udp_config *config,
+                          uint16_t low, uint16_t high, const char *what);
 /* [loop] The sockets are open: `source->in`, and `out_fd` to send on; the engine is made. Adds the session to the pool.
  * On failure nothing is closed. */
 int um_udp_source_open(struct um_udp_source *source, struct um_udp_sources *pool,
@@ -147,5 +151,11 @@ void um_udp_source_stream_gone(struct um_src_session *base, uint32_t tidx);
 void um_udp_source_stats(struct um_src_session *base, lbm_src_transport_stats_t *out);
 void um_udp_source_stats_reset(struct um_src_session *base);
 int um_udp_source_naks(struct um_src_session *base, struct um_src_nak_count *out, int max);
+#define UM_UDP_SOURCE_OPS                                                                                              \
+    .acquire = um_udp_source_acquire, .transmit = um_udp_source_transmit, .push = um_udp_source_push,                  \
+    .wait = um_udp_source_wait, .resume = um_udp_source_resume, .interrupt = um_udp_source_interrupt,                  \
+    .relieved = um_udp_source_is_relieved, .on_command = um_udp_source_on_command,                                     \
+    .stream_gone = um_udp_source_stream_gone, .stats = um_udp_source_stats, .stats_reset = um_udp_source_stats_reset,  \
+    .naks = um_udp_source_naks
 
 #endif

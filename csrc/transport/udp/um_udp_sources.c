@@ -1,10 +1,9 @@
 /* The source sessions of a context and UDP transport: the rate limits they share,
  * which one is next to be shared, statistics of all. See um_udp_source.h. [loop] */
-#include <string.h>
-
 #include "base/um_error.h"
 #include "base/um_mem.h"
 #include "transport/udp/um_udp_source.h"
+#include "transport/um_src_sessions.h"
 
 static struct um_udp_sources *pool_of(struct um_src_transport *base)
 {
@@ -58,44 +57,24 @@ void um_udp_sources_destroy(struct um_src_transport *base)
     um_free(pool);
 }
 
+static struct um_src_session *session_at(struct um_list *node)
+{
+    return &source_of(node)->base;
+}
+
 int um_udp_sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
 {
-    struct um_udp_sources *pool = pool_of(base);
-    struct um_list *it;
-    int count = 0;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        if (count < max) {
-            um_udp_source_stats(&source_of(it)->base, &out[count]);
-        }
-        count++;
-    }
-    return count;
+    return um_src_sessions_stats(&pool_of(base)->sessions, session_at, out, max);
 }
 
 void um_udp_sources_stats_reset(struct um_src_transport *base)
 {
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &pool_of(base)->sessions)
-    {
-        struct um_udp_source *source = source_of(it);
-        um_src_session_lock(&source->base);
-        memset(&source->base.drops, 0, sizeof source->base.drops);
-        um_udp_source_stats_reset(&source->base);
-        um_src_session_unlock(&source->base);
-    }
+    um_src_sessions_stats_reset(&pool_of(base)->sessions, session_at);
 }
 
 void um_udp_sources_flush(struct um_src_transport *base)
 {
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &pool_of(base)->sessions)
-    {
-        struct um_src_session *session = &source_of(it)->base;
-        um_src_session_lock(session);
-        um_src_session_flush(session);
-        um_src_session_unlock(session);
-    }
+    um_src_sessions_flush(&pool_of(base)->sessions, session_at);
 }
 
 int um_udp_sources_count(const struct um_udp_sources *pool, uint16_t port)
