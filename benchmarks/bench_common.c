@@ -53,6 +53,25 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
+void bench_pinger_init(struct bench_pinger *p)
+{
+    *p = (struct bench_pinger){.measure = bench_now() + (uint64_t)(bench_options.warm_seconds * 1e9)};
+    p->end = p->measure + (uint64_t)(bench_options.seconds * 1e9);
+}
+
+bool bench_pinger_reply(struct bench_pinger *p)
+{
+    uint64_t now = bench_now();
+    if (p->sent_at > p->measure && bench_shared->sample_count < BENCH_SAMPLES_MAX) {
+        bench_shared->samples[bench_shared->sample_count++] = (uint32_t)(now - p->sent_at);
+    }
+    if (now > p->end) {
+        atomic_store(&bench_shared->done, 1);
+        return false;
+    }
+    return true;
+}
+
 static uint64_t first_ns, last_ns, expected;
 
 /* The clock is read for the first message and every 256th: the rate is taken between two such readings. */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #define BENCH_SAMPLES_MAX (1u << 20)
@@ -54,6 +55,26 @@ static inline uint64_t bench_now(void)
 
 extern struct bench_shared *bench_shared;
 extern struct bench_options bench_options;
+
+static inline bool bench_oneway(void)
+{
+    return strcmp(bench_options.mode, "oneway") == 0;
+}
+
+/* In a loop that spins. */
+static inline void bench_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* The times of a ping-pong; A keeps one. */
+struct bench_pinger {
+    uint64_t measure, end, sent_at, sequence;
+};
+void bench_pinger_init(struct bench_pinger *p);  /* the run begins now */
+bool bench_pinger_reply(struct bench_pinger *p); /* the answer to what went out at sent_at is there; false: over */
 
 void bench_die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void bench_sleep_ms(unsigned ms);

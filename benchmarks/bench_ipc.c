@@ -4,9 +4,8 @@
  * (busy_wait). --batch is bytes (one way). */
 #define _GNU_SOURCE
 #include "bench_common.h"
+#include "bench_um.h"
 
-#include <lbm/lbm.h>
-#include <lbm/um.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -20,54 +19,15 @@
 #define HEADER 12u /* what a message has in front of it in a batch, as in LBMC */
 #define BATCH_MAX 65536u
 
-static bool oneway(void)
-{
-    return strcmp(bench_options.mode, "oneway") == 0;
-}
-
 static size_t batch_bytes(void)
 {
     return bench_options.batch > 0 && bench_options.batch < BATCH_MAX ? bench_options.batch : 8192;
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
 }
 
 static void fill(char *out, uint64_t sequence, uint64_t kind)
 {
     struct bench_header header = {sequence, kind};
     memcpy(out, &header, sizeof header);
-}
-
-/* ---- times of either ---- */
-
-struct pinger {
-    uint64_t measure, end, sent_at, sequence;
-};
-
-static void pinger_init(struct pinger *p)
-{
-    uint64_t start = bench_now();
-    *p = (struct pinger){.measure = start + (uint64_t)(bench_options.warm_seconds * 1e9)};
-    p->end = p->measure + (uint64_t)(bench_options.seconds * 1e9);
-}
-
-/* False: over. */
-static bool pinger_reply(struct pinger *p)
-{
-    uint64_t now = bench_now();
-    if (p->sent_at > p->measure && bench_shared->sample_count < BENCH_SAMPLES_MAX) {
-        bench_shared->samples[bench_shared->sample_count++] = (uint32_t)(now - p->sent_at);
-    }
-    if (now > p->end) {
-        atomic_store(&bench_shared->done, 1);
-        return false;
-    }
-    return true;
 }
 
 /* ---- bare ---- */
@@ -114,7 +74,7 @@ static void mail_take(struct mail *mail, unsigned *seen, void *out)
 {
     while (atomic_load(&mail->word) == *seen && !bench_finished()) {
         if (bench_options.spin) {
-            relax();
+            bench_relax();
             continue;
         }
         atomic_store(&mail->sleeping, 1);
@@ -128,9 +88,9 @@ static void mail_take(struct mail *mail, unsigned *seen, void *out)
 static void raw_pingpong(int role)
 {
     static char message[BATCH_MAX];
-    struct pinger p;
+    struct bench_pinger p;
     unsigned seen = 0;
-    pinger_init(&p);
+    bench_pinger_init(&p);
     while (!bench_finished()) {
         if (role == 0) {
             p.sent_at = bench_now();
@@ -138,7 +98,7 @@ static void raw_pingpong(int role)
             mail_put(&bare->mail[1], message);
             mail_take(&bare->mail[0], &seen, message);
             if (!bench_finished()) {
-                pinger_reply(&p);
+                bench_pinger_reply(&p);
             }
         } else {
             mail_take(&bare->mail[1], &seen, message);
@@ -159,7 +119,7 @@ static void ring_put(struct bare_ring *r, const struct batch *b)
     uint64_t off = tail % WINDOW, size = (4 + (uint64_t)b->len + 31) / 32 * 32;
     uint64_t pad = off + size > WINDOW ? WINDOW - off : 0;
     while (tail + pad + size - atomic_load_explicit(&r->head, memory_order_acquire) > WINDOW && !bench_finished()) {
-        relax();
+        bench_relax();
     }
     if (pad > 0) {
         memset(r->data + off, 0, 4);
@@ -211,14 +171,14 @@ static void raw_oneway(int role)
 {
     static struct batch b;
     static char message[BATCH_MAX];
-    struct pinger p;
-    pinger_init(&p);
+    struct bench_pinger p;
+    bench_pinger_init(&p);
     if (role == 1) {
         while (!bench_finished()) {
             if (!ring_empty(&bare->ring)) {
                 ring_read(&bare->ring, &b);
             } else if (bench_options.spin) {
-                relax();
+                bench_relax();
             } else {
                 ring_sleep(&bare->ring);
             }
@@ -244,19 +204,12 @@ static void raw_oneway(int role)
 
 /* ---- libum ---- */
 
-static void um_check(int rc, const char *what)
-{
-    if (rc != 0) {
-        bench_die("%s: %s", what, lbm_errmsg());
-    }
-}
-
 struct um_side {
     lbm_context_t *ctx;
     lbm_src_t *src;
     lbm_rcv_t *rcv;
     bool echoes;
-    struct pinger pinger;
+    struct bench_pinger pinger;
 };
 
 static void um_ping(struct um_side *side)
@@ -278,7 +231,7 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
         bench_oneway_message(msg->data);
     } else if (side->echoes) {
         um_check(lbm_src_send(side->src, msg->data, msg->len, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK), "lbm_src_send");
-    } else if (pinger_reply(&side->pinger)) {
+    } else if (bench_pinger_reply(&side->pinger)) {
         um_ping(side);
     }
     return 0;
@@ -286,50 +239,30 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
 
 static lbm_context_t *um_context(void)
 {
-    lbm_context_attr_t *attr;
-    lbm_context_t *ctx;
-    um_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
-    um_check(lbm_context_attr_str_setopt(attr, "default_interface", "127.0.0.1"), "default_interface");
-    um_check(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1"), "interface");
+    lbm_context_attr_t *attr = um_context_attr("127.0.0.1");
     um_check(lbm_context_attr_str_setopt(attr, "transport_lbtipc_receiver_thread_behavior",
                                          bench_options.spin ? "busy_wait" : "pend"),
              "transport_lbtipc_receiver_thread_behavior");
-    um_check(lbm_context_create(&ctx, attr, NULL, NULL), "lbm_context_create");
-    lbm_context_attr_delete(attr);
-    return ctx;
+    return um_context_of(attr);
 }
 
 static lbm_src_t *um_source(lbm_context_t *ctx, const char *name)
 {
-    lbm_src_topic_attr_t *attr;
-    lbm_topic_t *topic;
-    lbm_src_t *src;
     char text[32];
-    um_check(lbm_src_topic_attr_create(&attr), "lbm_src_topic_attr_create");
-    um_check(lbm_src_topic_attr_str_setopt(attr, "transport", "lbtipc"), "transport");
+    lbm_src_topic_attr_t *attr = um_source_attr("lbtipc");
     um_check(lbm_src_topic_attr_str_setopt(attr, "transport_lbtipc_behavior", "receiver_paced"), "behavior");
     if (bench_options.batch > 0) {
         snprintf(text, sizeof text, "%zu", bench_options.batch);
         um_check(lbm_src_topic_attr_str_setopt(attr, "implicit_batching_minimum_length", text), "batching");
     }
-    um_check(lbm_src_topic_alloc(&topic, ctx, name, attr), "lbm_src_topic_alloc");
-    um_check(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL), "lbm_src_create");
-    lbm_src_topic_attr_delete(attr);
-    return src;
-}
-
-static void um_receiver(struct um_side *side, const char *name)
-{
-    lbm_topic_t *topic;
-    um_check(lbm_rcv_topic_lookup(&topic, side->ctx, name, NULL), "lbm_rcv_topic_lookup");
-    um_check(lbm_rcv_create(&side->rcv, side->ctx, topic, um_on_message, side, NULL), "lbm_rcv_create");
+    return um_source_of(ctx, name, attr);
 }
 
 static void um_sender(struct um_side *side)
 {
     static char message[BATCH_MAX];
-    struct pinger p;
-    pinger_init(&p);
+    struct bench_pinger p;
+    bench_pinger_init(&p);
     uint64_t kind = BENCH_WARM;
     bool over = false;
     for (uint64_t n = 0; !over && !bench_finished(); n++) {
@@ -353,12 +286,12 @@ static void um_wait(void)
 static void um_run(int role)
 {
     struct um_side side = {.ctx = um_context(), .echoes = role == 1};
-    bool sends = role == 0 || !oneway();
+    bool sends = role == 0 || !bench_oneway();
     if (sends) {
         side.src = um_source(side.ctx, role == 0 ? "bench/ping" : "bench/pong");
     }
-    if (role == 1 || !oneway()) {
-        um_receiver(&side, role == 0 ? "bench/pong" : "bench/ping");
+    if (role == 1 || !bench_oneway()) {
+        side.rcv = um_receiver(side.ctx, role == 0 ? "bench/pong" : "bench/ping", um_on_message, &side);
         um_check(um_rcv_wait_ready(side.rcv, 1, 15000), "um_rcv_wait_ready");
     }
     if (sends) {
@@ -367,20 +300,14 @@ static void um_run(int role)
     if (!bench_meet()) {
         bench_die("the other side did not get ready");
     }
-    if (role == 0 && oneway()) {
+    if (role == 0 && bench_oneway()) {
         um_sender(&side);
     } else if (role == 0) {
-        pinger_init(&side.pinger);
+        bench_pinger_init(&side.pinger);
         um_ping(&side);
     }
     um_wait();
-    if (side.rcv != NULL) {
-        lbm_rcv_delete(side.rcv);
-    }
-    if (side.src != NULL) {
-        lbm_src_delete(side.src);
-    }
-    lbm_context_delete(side.ctx);
+    um_end(side.rcv, side.src, side.ctx);
 }
 
 static void side(int role)
@@ -392,7 +319,7 @@ static void side(int role)
     if (!bench_meet()) {
         bench_die("the other side did not get ready");
     }
-    if (oneway()) {
+    if (bench_oneway()) {
         raw_oneway(role);
     } else {
         raw_pingpong(role);

@@ -3,11 +3,10 @@
  * is let, B counts. Ping-pong: one message in flight, every round trip timed by A. */
 #define _GNU_SOURCE
 #include "bench_common.h"
+#include "bench_um.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <lbm/lbm.h>
-#include <lbm/um.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -21,11 +20,6 @@
 
 #define FRAME_HEADER 12 /* the LBMC data header: type, next header, length, topic index, sequence number */
 #define RECEIVE_BUFFER (256 * 1024)
-
-static bool oneway(void)
-{
-    return strcmp(bench_options.mode, "oneway") == 0;
-}
 
 /* ---- one-way sender, common: send(context, bytes, flush) as fast as it is let ---- */
 static void run_sender(void (*send_one)(void *arg, const void *data, bool flush), void *arg)
@@ -62,24 +56,21 @@ static void run_sender(void (*send_one)(void *arg, const void *data, bool flush)
 
 /* ---- ping-pong, common part of A: called when a reply arrived; returns false when the run is over ---- */
 struct pinger {
-    uint64_t start, measure, end, sent_at, sequence;
+    struct bench_pinger times;
     char *message;
 };
 
 static void pinger_init(struct pinger *p)
 {
-    memset(p, 0, sizeof *p);
     p->message = calloc(1, bench_options.size);
-    p->start = bench_now();
-    p->measure = p->start + (uint64_t)(bench_options.warm_seconds * 1e9);
-    p->end = p->measure + (uint64_t)(bench_options.seconds * 1e9);
+    bench_pinger_init(&p->times);
 }
 
 static const void *pinger_next(struct pinger *p)
 {
-    struct bench_header header = {++p->sequence, BENCH_MEASURED};
+    struct bench_header header = {++p->times.sequence, BENCH_MEASURED};
     memcpy(p->message, &header, sizeof header);
-    p->sent_at = bench_now();
+    p->times.sent_at = bench_now();
     return p->message;
 }
 
@@ -87,18 +78,7 @@ static bool pinger_reply(struct pinger *p, const void *data)
 {
     struct bench_header header;
     memcpy(&header, data, sizeof header);
-    uint64_t now = bench_now();
-    if (header.sequence != p->sequence) {
-        return false;
-    }
-    if (p->sent_at > p->measure && bench_shared->sample_count < BENCH_SAMPLES_MAX) {
-        bench_shared->samples[bench_shared->sample_count++] = (uint32_t)(now - p->sent_at);
-    }
-    if (now > p->end) {
-        atomic_store(&bench_shared->done, 1);
-        return false;
-    }
-    return true;
+    return header.sequence == p->times.sequence && bench_pinger_reply(&p->times);
 }
 
 /* ---- the bare loop: `raw` plays ping-pong over one connection, `rawpair` over one for each direction, as libum does,
@@ -238,9 +218,9 @@ static void raw_side(int role)
         }
     }
     out.limit = bench_options.batch > 0 ? bench_options.batch : 2048;
-    if (oneway() && role == 0) {
+    if (bench_oneway() && role == 0) {
         run_sender(raw_send, &out);
-    } else if (oneway()) {
+    } else if (bench_oneway()) {
         raw_receive(in, raw_count, NULL);
     } else if (role == 0) {
         struct raw_pong pong = {.out = &out};
@@ -261,19 +241,6 @@ struct um_side {
     lbm_rcv_t *rcv;
     struct pinger pinger;
 };
-
-static void um_check(int rc, const char *what)
-{
-    if (rc != 0) {
-        bench_die("%s: %s", what, lbm_errmsg());
-    }
-}
-
-static int um_on_source_event(lbm_src_t *src, int event, void *ed, void *cd)
-{
-    (void)src, (void)event, (void)ed, (void)cd;
-    return 0;
-}
 
 static void um_reply(struct um_side *side, const void *data)
 {
@@ -301,27 +268,17 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
 
 static lbm_context_t *um_context(void)
 {
-    lbm_context_attr_t *attr;
-    lbm_context_t *ctx;
-    um_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
-    um_check(lbm_context_attr_str_setopt(attr, "default_interface", "127.0.0.1"), "default_interface");
-    um_check(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1"),
-             "resolver_multicast_interface");
+    lbm_context_attr_t *attr = um_context_attr("127.0.0.1");
     if (bench_options.spin) {
         um_check(lbm_context_attr_str_setopt(attr, "file_descriptor_management_behavior", "busy_wait"), "busy_wait");
     }
-    um_check(lbm_context_create(&ctx, attr, NULL, NULL), "lbm_context_create");
-    lbm_context_attr_delete(attr);
-    return ctx;
+    return um_context_of(attr);
 }
 
 static lbm_src_t *um_source(lbm_context_t *ctx, const char *name)
 {
-    lbm_src_topic_attr_t *attr;
-    lbm_topic_t *topic;
-    lbm_src_t *src;
+    lbm_src_topic_attr_t *attr = um_source_attr("tcp");
     char text[32];
-    um_check(lbm_src_topic_attr_create(&attr), "lbm_src_topic_attr_create");
     if (bench_options.batch > 0) {
         /* The option counts user bytes; the comparison is by bytes handed to one send. */
         size_t messages = bench_options.batch / (bench_options.size + FRAME_HEADER);
@@ -330,10 +287,7 @@ static lbm_src_t *um_source(lbm_context_t *ctx, const char *name)
         um_check(lbm_src_topic_attr_str_setopt(attr, "implicit_batching_minimum_length", text), "batching");
         um_check(lbm_src_topic_attr_str_setopt(attr, "transport_session_maximum_buffer", "262144"), "maximum_buffer");
     }
-    um_check(lbm_src_topic_alloc(&topic, ctx, name, attr), "lbm_src_topic_alloc");
-    um_check(lbm_src_create(&src, ctx, topic, um_on_source_event, NULL, NULL), "lbm_src_create");
-    lbm_src_topic_attr_delete(attr);
-    return src;
+    return um_source_of(ctx, name, attr);
 }
 
 static void um_send(void *arg, const void *data, bool flush)
@@ -344,22 +298,15 @@ static void um_send(void *arg, const void *data, bool flush)
     }
 }
 
-static void um_receiver(struct um_side *side, const char *name)
-{
-    lbm_topic_t *topic;
-    um_check(lbm_rcv_topic_lookup(&topic, side->ctx, name, NULL), "lbm_rcv_topic_lookup");
-    um_check(lbm_rcv_create(&side->rcv, side->ctx, topic, um_on_message, side, NULL), "lbm_rcv_create");
-}
-
 static void um_side_run(int role)
 {
     static struct um_side side;
     side.ctx = um_context();
-    if (oneway()) {
+    if (bench_oneway()) {
         if (role == 0) {
             side.src = um_source(side.ctx, "bench/a");
         } else {
-            um_receiver(&side, "bench/a");
+            side.rcv = um_receiver(side.ctx, "bench/a", um_on_message, &side);
         }
         bench_meet();
         if (role == 0) {
@@ -368,7 +315,7 @@ static void um_side_run(int role)
         }
     } else {
         side.src = um_source(side.ctx, role == 0 ? "bench/a" : "bench/b");
-        um_receiver(&side, role == 0 ? "bench/b" : "bench/a");
+        side.rcv = um_receiver(side.ctx, role == 0 ? "bench/b" : "bench/a", um_on_message, &side);
         bench_meet();
         um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
         um_check(um_rcv_wait_ready(side.rcv, 1, 15000), "um_rcv_wait_ready");
@@ -427,14 +374,14 @@ static void zmq_side(int role)
 {
     static char buffer[RECEIVE_BUFFER];
     void *context = zmq_ctx_new(), *publisher = NULL, *subscriber = NULL;
-    if (!oneway() || role == 0) {
+    if (!bench_oneway() || role == 0) {
         publisher = zmq_publisher(context, role);
     }
     bench_meet();
-    if (!oneway() || role == 1) {
+    if (!bench_oneway() || role == 1) {
         subscriber = zmq_subscriber(context, 1 - role);
     }
-    if (oneway() && role == 0) {
+    if (bench_oneway() && role == 0) {
         run_sender(zmq_send_one, publisher);
         return;
     }
@@ -449,7 +396,7 @@ static void zmq_side(int role)
         if (n < (int)sizeof(struct bench_header)) {
             continue;
         }
-        if (oneway()) {
+        if (bench_oneway()) {
             bench_oneway_message(buffer);
         } else if (role == 1) {
             zmq_send_one(publisher, buffer, true);

@@ -7,8 +7,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <lbm/lbm.h>
-#include <lbm/um.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "bench_um.h"
 #include "bench_veth.h"
 #include "peers/peer_sides.h"
 
@@ -33,11 +32,6 @@
 
 static bool multicast = true; /* --transport rm */
 static const char *profile;   /* --profile */
-
-static bool oneway(void)
-{
-    return strcmp(bench_options.mode, "oneway") == 0;
-}
 
 static size_t batch_bytes(void)
 {
@@ -149,7 +143,7 @@ static void raw_send(void *side, const void *data, size_t len)
 {
     uint64_t kind;
     memcpy(&kind, (const char *)data + offsetof(struct bench_header, kind), sizeof kind);
-    if (oneway() && (kind == BENCH_WARM || kind == BENCH_MEASURED)) {
+    if (bench_oneway() && (kind == BENCH_WARM || kind == BENCH_MEASURED)) {
         uint64_t sequence;
         memcpy(&sequence, data, sizeof sequence);
         pace(sequence);
@@ -233,13 +227,6 @@ struct um_side {
 
 static struct um_side um;
 
-static void um_check(int rc, const char *what)
-{
-    if (rc != 0) {
-        bench_die("%s: %s", what, lbm_errmsg());
-    }
-}
-
 static void um_send(uint64_t sequence, enum bench_kind kind, int flags)
 {
     struct bench_header header = {sequence, kind};
@@ -277,7 +264,7 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
     if (msg->type != LBM_MSG_DATA) {
         return 0;
     }
-    if (oneway()) {
+    if (bench_oneway()) {
         bench_oneway_message(msg->data);
         return 0;
     }
@@ -292,21 +279,13 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
     return 0;
 }
 
-static int um_on_event(lbm_src_t *src, int event, void *ed, void *cd)
-{
-    (void)src, (void)event, (void)ed, (void)cd;
-    return 0;
-}
-
 static lbm_context_t *um_context(void)
 {
-    static const char *const options[][2] = {
-        {"transport_lbtrm_data_rate_limit", LIFTED}, {"transport_lbtrm_retransmit_rate_limit", LIFTED},
-        {"transport_lbtru_data_rate_limit", LIFTED}, {"transport_lbtru_retransmit_rate_limit", LIFTED},
-        {"default_interface", BENCH_VETH_NETWORK},   {"resolver_multicast_interface", BENCH_VETH_NETWORK}};
-    lbm_context_attr_t *attr;
-    lbm_context_t *ctx;
-    um_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
+    static const char *const options[][2] = {{"transport_lbtrm_data_rate_limit", LIFTED},
+                                             {"transport_lbtrm_retransmit_rate_limit", LIFTED},
+                                             {"transport_lbtru_data_rate_limit", LIFTED},
+                                             {"transport_lbtru_retransmit_rate_limit", LIFTED}};
+    lbm_context_attr_t *attr = um_context_attr(BENCH_VETH_NETWORK);
     if (profile != NULL) {
         um_check(lbm_context_attr_str_setopt(attr, "um_profile", profile), "um_profile");
     }
@@ -316,34 +295,20 @@ static lbm_context_t *um_context(void)
     if (bench_options.spin) {
         um_check(lbm_context_attr_str_setopt(attr, "file_descriptor_management_behavior", "busy_wait"), "busy_wait");
     }
-    um_check(lbm_context_create(&ctx, attr, NULL, NULL), "lbm_context_create");
-    lbm_context_attr_delete(attr);
-    return ctx;
+    return um_context_of(attr);
 }
 
 static void um_source(const char *name)
 {
-    lbm_src_topic_attr_t *attr;
-    lbm_topic_t *topic;
+    lbm_src_topic_attr_t *attr = um_source_attr(multicast ? "lbtrm" : "lbtru");
     char text[32];
-    um_check(lbm_src_topic_attr_create(&attr), "lbm_src_topic_attr_create");
-    um_check(lbm_src_topic_attr_str_setopt(attr, "transport", multicast ? "lbtrm" : "lbtru"), "transport");
     if (multicast) { /* each direction its group, as in the bare loop: nobody hears itself */
         snprintf(text, sizeof text, "239.77.0.%d", 10 + um.role);
         um_check(lbm_src_topic_attr_str_setopt(attr, "transport_lbtrm_multicast_address", text), "multicast_address");
     }
     snprintf(text, sizeof text, "%zu", messages_per_datagram() * bench_options.size); /* it counts user bytes */
     um_check(lbm_src_topic_attr_str_setopt(attr, "implicit_batching_minimum_length", text), "batching");
-    um_check(lbm_src_topic_alloc(&topic, um.ctx, name, attr), "lbm_src_topic_alloc");
-    um_check(lbm_src_create(&um.src, um.ctx, topic, um_on_event, NULL, NULL), "lbm_src_create");
-    lbm_src_topic_attr_delete(attr);
-}
-
-static void um_receiver(const char *name)
-{
-    lbm_topic_t *topic;
-    um_check(lbm_rcv_topic_lookup(&topic, um.ctx, name, NULL), "lbm_rcv_topic_lookup");
-    um_check(lbm_rcv_create(&um.rcv, um.ctx, topic, um_on_message, NULL, NULL), "lbm_rcv_create");
+    um.src = um_source_of(um.ctx, name, attr);
 }
 
 static void um_send_for(double seconds, enum bench_kind kind, uint64_t *sequence)
@@ -383,16 +348,16 @@ static void um_run(int role)
     um.role = role;
     um.message = calloc(1, bench_options.size);
     um.ctx = um_context();
-    if (!oneway() || role == 0) {
+    if (!bench_oneway() || role == 0) {
         um_source(role == 0 ? "bench/a" : "bench/b");
     }
-    if (!oneway() || role == 1) {
-        um_receiver(role == 0 ? "bench/b" : "bench/a");
+    if (!bench_oneway() || role == 1) {
+        um.rcv = um_receiver(um.ctx, role == 0 ? "bench/b" : "bench/a", um_on_message, NULL);
     }
     bench_meet();
-    if (oneway() && role == 0) {
+    if (bench_oneway() && role == 0) {
         um_publish();
-    } else if (!oneway()) {
+    } else if (!bench_oneway()) {
         um_greet(role == 0 ? &bench_shared->seen_b : &bench_shared->seen_a);
         bench_meet();
         bench_sleep_ms(20); /* the last greetings have passed */
