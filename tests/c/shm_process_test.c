@@ -1,16 +1,12 @@
 /* Shared-memory transports between processes that are killed, stopped, restarted, or belong to another user: who is
- * left goes on within the documented time, delivers no damage and leaks nothing. The children execute this program
- * again with a role in SHM_ROLE, and report through a page they share with it. */
+ * left goes on within the documented time, delivers no damage and leaks nothing. Children report through a page they
+ * share with the test. Killings mostly wait for clocks of the library, so that several run side by side. */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "um_test_child.h"
 #include "um_test_shm.h"
 
 #include "base/um_clock.h"
@@ -22,12 +18,6 @@
 #include "um_test_rcv.h"
 
 #define MESSAGE 1200u
-#define REPORT_FD 9
-
-static bool soak(void)
-{
-    return getenv("UM_SOAK") != NULL;
-}
 
 /* ---- messages that show damage ---- */
 
@@ -91,7 +81,11 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 struct shape {
     const char *transport; /* as the option spells it */
     bool paced;            /* LBT-IPC: receiver-paced */
+    const char *name;      /* in figures */
 };
+
+static const struct shape PACED_IPC = {"lbt-ipc", true, "LBT-IPC"}, IPC = {"lbt-ipc", false, "LBT-IPC"},
+                          SMX = {"lbt-smx", false, "LBT-SMX"};
 
 static lbm_src_t *make_source(lbm_context_t *ctx, const char *topic_name, const struct shape *shape)
 {
@@ -127,84 +121,74 @@ static int send_one(lbm_src_t *src, uint64_t n)
     return lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_BLOCK | (n % 8 == 0 ? LBM_MSG_FLUSH : 0));
 }
 
-/* ---- children ---- */
+/* ---- children: "transport paced topic" ---- */
 
 static int say_nothing(int level, const char *message, void *clientd)
 {
     return 0;
 }
 
-/* SHM_ROLE: "source|receiver transport paced topic" */
-__attribute__((constructor(60000))) static void play_role(void)
+struct part {
+    char transport[16], topic[64];
+    struct shape shape;
+};
+
+static void read_part(struct part *part, const char *text)
 {
-    char role[16], transport[16], topic[64];
     int paced;
-    const char *text = getenv("SHM_ROLE");
-    if (text == NULL || sscanf(text, "%15s %15s %d %63s", role, transport, &paced, topic) != 4) {
-        return;
+    if (sscanf(text, "%15s %d %63s", part->transport, &paced, part->topic) != 3) {
+        abort();
     }
-    struct report *report = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, REPORT_FD, 0);
-    struct shape shape = {transport, paced != 0};
+    part->shape = (struct shape){.transport = part->transport, .paced = paced != 0};
     lbm_log(say_nothing, NULL);
-    lbm_context_t *ctx = net_context();
-    if (strcmp(role, "receiver") == 0) {
-        make_receiver(ctx, topic, report);
-        atomic_store(&report->created, 1);
-        for (;;) {
-            pause();
-        }
-    }
-    lbm_src_t *src = make_source(ctx, topic, &shape);
+}
+
+ROLE(receiver)
+{
+    struct report *report = shared;
+    struct part part;
+    read_part(&part, text);
+    make_receiver(net_lean_context(), part.topic, report);
     atomic_store(&report->created, 1);
-    for (uint64_t n = 0;; n++) {
-        MUST(send_one(src, n));
+    return pause();
+}
+
+ROLE(source)
+{
+    struct report *report = shared;
+    struct part part;
+    read_part(&part, text);
+    lbm_src_t *src = make_source(net_lean_context(), part.topic, &part.shape);
+    atomic_store(&report->created, 1);
+    for (uint64_t n = 0; send_one(src, n) == 0; n++) {
         atomic_fetch_add(&report->sent, 1);
         if (n % 64 == 0) {
-            usleep(1000);
+            usleep(2000);
         }
     }
+    return 1;
 }
 
 struct child {
     pid_t pid;
-    int fd;
+    struct um_test_shared memory;
     struct report *report;
 };
 
 static void child_start(struct child *c, const char *role, const struct shape *shape, const char *topic, uid_t uid)
 {
-    char text[128];
-    snprintf(text, sizeof text, "%s %s %d %s", role, shape->transport, shape->paced, topic);
-    c->fd = memfd_create("report", 0);
-    if (c->fd < 0 || ftruncate(c->fd, 4096) != 0) {
-        abort();
-    }
-    c->report = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
-    setenv("SHM_ROLE", text, 1);
-    setenv("UM_TEST_SHM_KEEP", "1", 1);
-    setenv("UM_TEST_NET_READY", "1", 1);
-    c->pid = um_test_fork();
-    if (c->pid == 0) {
-        dup2(c->fd, REPORT_FD);
-        if (uid != 0 && (setgid(uid) != 0 || setuid(uid) != 0)) {
-            _exit(3);
-        }
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl("/proc/self/exe", "child", (char *)NULL);
-        _exit(2);
-    }
-    unsetenv("SHM_ROLE");
-    unsetenv("UM_TEST_SHM_KEEP");
-    unsetenv("UM_TEST_NET_READY");
+    c->memory = um_test_shared_make(4096);
+    c->report = c->memory.memory;
+    c->pid = um_test_child(role, &c->memory, uid, "%s %d %s", shape->transport, shape->paced, topic);
 }
 
-static void child_kill(struct child *c)
+/* False when it had already ended by itself, as it does when something fails. */
+static bool child_kill(struct child *c)
 {
-    int status;
     kill(c->pid, SIGKILL);
-    waitpid(c->pid, &status, 0);
-    munmap(c->report, 4096);
-    close(c->fd);
+    int end = um_test_child_end(c->pid);
+    um_test_shared_drop(&c->memory);
+    return end == 128 + SIGKILL;
 }
 
 /* ---- waiting ---- */
@@ -268,6 +252,7 @@ struct sending {
     atomic_ulong sent;
     atomic_bool stop;
     atomic_int failures;
+    unsigned pause_us; /* after 64 messages */
     pthread_t thread;
 };
 
@@ -280,121 +265,200 @@ static void *send_for_ever(void *arg)
         }
         atomic_fetch_add(&s->sent, 1);
         if (n % 64 == 0) {
-            usleep(500);
+            usleep(s->pause_us);
         }
     }
     return NULL;
 }
 
-static const struct shape PACED_IPC = {"lbt-ipc", true}, IPC = {"lbt-ipc", false}, SMX = {"lbt-smx", false};
+static void sending_start(struct sending *s, lbm_context_t *ctx, const char *topic, const struct shape *shape,
+                          unsigned pause_us)
+{
+    *s = (struct sending){.src = make_source(ctx, topic, shape), .pause_us = pause_us};
+    if (pthread_create(&s->thread, NULL, send_for_ever, s) != 0) {
+        abort();
+    }
+}
+
+static void sending_stop(struct sending *s)
+{
+    atomic_store(&s->stop, true);
+    pthread_join(s->thread, NULL);
+}
 
 /* ---- killed at any instant ---- */
 
-static void kill_receivers(const struct shape *shape, const char *topic, int rounds, enum um_shm_kind kind)
-{
+#define LANES 10
+
+/* One of the threads that kill side by side, and what its victims talk to. */
+struct lane {
+    int rounds;
+    void (*turn)(struct lane *lane, int round);
     struct um_rng rng;
-    um_rng_seed(&rng, 1);
-    lbm_context_t *ctx = net_context();
-    struct sending s = {.src = make_source(ctx, topic, shape)};
-    int fds = count_fds(), mappings = count_mappings(), received = 0;
-    uint64_t slowest = 0;
-    CHECK_EQ(pthread_create(&s.thread, NULL, send_for_ever, &s), 0);
-    for (int i = 0; i < rounds; i++) {
-        struct child c;
-        child_start(&c, "receiver", shape, topic, 0);
-        if (i % 2 == 0) {
-            CHECK(grows(&c.report->data, 0));
-        }
-        usleep(random_us(&rng, 30000));
-        received += atomic_load(&c.report->data) > 0;
-        CHECK_EQ(atomic_load(&c.report->bad), 0);
-        CHECK_EQ(atomic_load(&c.report->disordered), 0);
-        uint64_t killed = um_clock_ns();
-        child_kill(&c);
-        unsigned long sent = atomic_load(&s.sent);
-        CHECK(grows(&s.sent, sent + 2000)); /* more than the window: it does not wait for the dead */
-        uint64_t took = um_clock_ns() - killed;
-        slowest = took > slowest ? took : slowest;
-        CHECK(clients_become(s.src, 0));
+    const struct shape *shape;
+    char topic[32];
+    lbm_context_t *ctx;
+    struct sending sending; /* receivers are killed */
+    lbm_rcv_t *rcv;         /* sources are killed */
+    struct report report;
+    int received;
+    uint64_t slowest_ns;
+    pthread_t thread;
+};
+
+static void *take_turns(void *arg)
+{
+    struct lane *lane = arg;
+    for (int round = 0; round < lane->rounds && !um_test_failed; round++) {
+        lane->turn(lane, round);
     }
-    atomic_store(&s.stop, true);
-    pthread_join(s.thread, NULL);
-    fprintf(stderr, "%d receivers killed (%d had messages); the source was back after at most %llu ms\n", rounds,
-            received, (unsigned long long)(slowest / UM_NS_PER_MS));
+    return NULL;
+}
+
+/* What needed most time, over all lanes. */
+static unsigned long long side_by_side(struct lane *lanes, int rounds)
+{
+    uint64_t slowest = 0;
+    for (int i = 0; i < LANES; i++) {
+        lanes[i].rounds = rounds / LANES;
+        um_rng_seed(&lanes[i].rng, (uint64_t)i + 1);
+        if (pthread_create(&lanes[i].thread, NULL, take_turns, &lanes[i]) != 0) {
+            abort();
+        }
+    }
+    for (int i = 0; i < LANES; i++) {
+        pthread_join(lanes[i].thread, NULL);
+        slowest = lanes[i].slowest_ns > slowest ? lanes[i].slowest_ns : slowest;
+    }
+    return slowest / UM_NS_PER_MS;
+}
+
+static void note_time(struct lane *lane, uint64_t since)
+{
+    uint64_t took = um_clock_ns() - since;
+    lane->slowest_ns = took > lane->slowest_ns ? took : lane->slowest_ns;
+}
+
+static void kill_receiver(struct lane *lane, int round)
+{
+    struct child c;
+    struct sending *s = &lane->sending;
+    child_start(&c, "receiver", lane->shape, lane->topic, 0);
+    if (round % 2 == 0) {
+        CHECK(grows(&c.report->data, 0));
+    }
+    usleep(random_us(&lane->rng, 30000));
+    lane->received += atomic_load(&c.report->data) > 0;
+    CHECK_EQ(atomic_load(&c.report->bad), 0);
+    CHECK_EQ(atomic_load(&c.report->disordered), 0);
+    uint64_t killed = um_clock_ns();
+    CHECK(child_kill(&c));
+    CHECK(grows(&s->sent, atomic_load(&s->sent) + 1000)); /* more than the window: it does not wait for the dead */
+    CHECK(clients_become(s->src, 0));
+    note_time(lane, killed);
+}
+
+static void kill_receivers(const struct shape *shape, const char *topic, int rounds)
+{
+    struct lane *lanes = calloc(LANES, sizeof *lanes);
+    int received = 0;
+    for (int i = 0; i < LANES; i++) {
+        lanes[i] = (struct lane){.turn = kill_receiver, .shape = shape, .ctx = net_lean_context()};
+        snprintf(lanes[i].topic, sizeof lanes[i].topic, "%s/%d", topic, i);
+        sending_start(&lanes[i].sending, lanes[i].ctx, lanes[i].topic, shape, 4000);
+    }
+    int fds = count_fds(), mappings = count_mappings();
+    unsigned long long slowest = side_by_side(lanes, rounds);
+    int fds_left = count_fds() - fds, mappings_left = count_mappings() - mappings;
+    um_shm_reclaim_dead(UM_SHM_IPC);
+    int segments = um_test_shm_count();
+    for (int i = 0; i < LANES; i++) {
+        sending_stop(&lanes[i].sending);
+        received += lanes[i].received;
+        CHECK_EQ(atomic_load(&lanes[i].sending.failures), 0);
+        MUST(lbm_src_delete(lanes[i].sending.src));
+        MUST(lbm_context_delete(lanes[i].ctx));
+    }
+    free(lanes);
+    printf("LBT-IPC, %s, %d receivers killed: the source sent a window and had freed the slot after at most %llu ms; "
+           "nothing left\n",
+           shape->paced ? "receiver-paced" : "source-paced", rounds, slowest);
     CHECK(received >= rounds / 2);
-    CHECK_EQ(atomic_load(&s.failures), 0);
-    CHECK_EQ(count_mappings(), mappings);
-    CHECK_EQ(count_fds(), fds);
-    um_shm_reclaim_dead(kind);
-    CHECK_EQ(um_test_shm_count(), 1); /* our segment */
-    MUST(lbm_src_delete(s.src));
-    MUST(lbm_context_delete(ctx));
+    CHECK_EQ(fds_left, 0);
+    CHECK_EQ(mappings_left, 0);
+    CHECK_EQ(segments, LANES); /* our own */
     CHECK_EQ(um_test_shm_count(), 0);
 }
 
 TEST(receivers_killed_at_any_instant_do_not_hold_a_receiver_paced_source_up)
 {
     TEST_NEEDS_NET();
-    kill_receivers(&PACED_IPC, "kill/paced", soak() ? 1000 : 50, UM_SHM_IPC);
+    kill_receivers(&PACED_IPC, "kill/paced", um_test_soak() ? 1000 : 50);
 }
 
 TEST(receivers_killed_at_any_instant_leave_nothing_at_a_source_paced_source)
 {
     TEST_NEEDS_NET();
-    kill_receivers(&IPC, "kill/unpaced", soak() ? 1000 : 20, UM_SHM_IPC);
+    kill_receivers(&IPC, "kill/unpaced", um_test_soak() ? 1000 : 50);
 }
 
-static void kill_sources(const struct shape *shape, const char *topic, int rounds, enum um_shm_kind kind)
+static void kill_source(struct lane *lane, int round)
 {
-    struct um_rng rng;
-    um_rng_seed(&rng, 2);
-    struct report r = {0};
-    lbm_context_t *ctx = net_context();
-    lbm_rcv_t *rcv = make_receiver(ctx, topic, &r);
-    int fds = 0, mappings = 0;
-    uint64_t slowest = 0;
-    for (int i = 0; i < rounds; i++) {
-        struct child c;
-        unsigned long before = atomic_load(&r.data), bos = atomic_load(&r.bos);
-        child_start(&c, "source", shape, topic, 0);
-        if (i % 2 == 0) {
-            CHECK(grows(&r.data, before));
-        }
-        usleep(random_us(&rng, 30000));
-        child_kill(&c);
-        uint64_t killed = um_clock_ns(), until = killed + HANG_SECONDS * UM_NS_PER_SEC;
-        do {
-            usleep(1000);
-        } while (atomic_load(&r.bos) != atomic_load(&r.eos) && um_clock_ns() < until);
-        CHECK_EQ(atomic_load(&r.bos), atomic_load(&r.eos));
-        CHECK(i % 2 != 0 || atomic_load(&r.bos) > bos);
-        uint64_t took = um_clock_ns() - killed;
-        slowest = took > slowest ? took : slowest;
-        if (i == 0) { /* the receive thread and its object are there now */
-            fds = count_fds();
-            mappings = count_mappings();
-        }
+    struct child c;
+    struct report *r = &lane->report;
+    unsigned long before = atomic_load(&r->data), bos = atomic_load(&r->bos);
+    child_start(&c, "source", lane->shape, lane->topic, 0);
+    if (round % 2 == 0) {
+        CHECK(grows(&r->data, before));
     }
-    fprintf(stderr, "%d sources killed; EOS after at most %llu ms; %lu messages\n", rounds,
-            (unsigned long long)(slowest / UM_NS_PER_MS), atomic_load(&r.data));
-    CHECK_EQ(atomic_load(&r.bad), 0);
-    CHECK_EQ(atomic_load(&r.disordered), 0);
+    usleep(random_us(&lane->rng, 30000));
+    uint64_t killed = um_clock_ns(), until = killed + HANG_SECONDS * UM_NS_PER_SEC;
+    CHECK(child_kill(&c));
+    do {
+        usleep(1000);
+    } while (atomic_load(&r->bos) != atomic_load(&r->eos) && um_clock_ns() < until);
+    CHECK_EQ(atomic_load(&r->bos), atomic_load(&r->eos));
+    CHECK(round % 2 != 0 || atomic_load(&r->bos) > bos);
+    note_time(lane, killed);
+}
+
+static void kill_sources(const struct shape *shape, const char *topic, int rounds)
+{
+    struct lane *lanes = calloc(LANES, sizeof *lanes);
+    unsigned long messages = 0;
+    lbm_context_t *ctx = net_lean_context();
+    for (int i = 0; i < LANES; i++) {
+        lanes[i] = (struct lane){.turn = kill_source, .shape = shape};
+        snprintf(lanes[i].topic, sizeof lanes[i].topic, "%s/%d", topic, i);
+        lanes[i].rcv = make_receiver(ctx, lanes[i].topic, &lanes[i].report);
+    }
+    kill_source(&lanes[0], 0); /* the receive thread and its object are there then */
+    int fds = count_fds(), mappings = count_mappings();
+    unsigned long long slowest = side_by_side(lanes, rounds);
     uint64_t until = um_clock_ns() + HANG_SECONDS * UM_NS_PER_SEC;
-    while (count_fds() != fds && um_clock_ns() < until) { /* one that was killed before its first message */
+    while (count_fds() != fds && um_clock_ns() < until) { /* those that were killed before their first message */
         usleep(10000);
     }
     CHECK_EQ(count_mappings(), mappings);
     CHECK_EQ(count_fds(), fds);
-    MUST(lbm_rcv_delete(rcv));
+    for (int i = 0; i < LANES; i++) {
+        messages += atomic_load(&lanes[i].report.data);
+        CHECK_EQ(atomic_load(&lanes[i].report.bad), 0);
+        CHECK_EQ(atomic_load(&lanes[i].report.disordered), 0);
+        MUST(lbm_rcv_delete(lanes[i].rcv));
+    }
     MUST(lbm_context_delete(ctx));
-    um_shm_reclaim_dead(kind);
+    free(lanes);
+    um_shm_reclaim_dead(UM_SHM_IPC);
     CHECK_EQ(um_test_shm_count(), 0);
+    printf("LBT-IPC, %d sources killed: EOS after at most %llu ms; %lu messages, none damaged, nothing left\n", rounds,
+           slowest, messages);
 }
 
 TEST(sources_killed_at_any_instant_end_in_eos_and_nothing_damaged_is_delivered)
 {
     TEST_NEEDS_NET();
-    kill_sources(&IPC, "kill/source", soak() ? 1000 : 50, UM_SHM_IPC);
+    kill_sources(&IPC, "kill/source", um_test_soak() ? 1000 : 50);
 }
 
 /* ---- the requirements H3, H4, H5 ---- */
@@ -411,29 +475,23 @@ static int entries(enum um_shm_kind kind, int *dead)
     return count;
 }
 
-/* As another user, in a child: try to reclaim what is dead, then start a source. Exit status 0: both went as they
- * must. */
-static int other_user(const struct shape *shape, enum um_shm_kind kind)
+/* As another user: tries to reclaim what is dead, then starts a source. Exit status 0: both went as they must. */
+ROLE(other_user)
 {
-    pid_t pid = um_test_fork();
-    if (pid != 0) {
-        int status;
-        waitpid(pid, &status, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 99;
-    }
+    struct part part;
     struct um_shm_entry *list;
-    if (setgid(65533) != 0 || setuid(65533) != 0) {
-        _exit(10);
-    }
+    read_part(&part, text);
+    enum um_shm_kind kind = strcmp(part.transport, IPC.transport) == 0 ? UM_SHM_IPC : UM_SHM_SMX;
     int count = um_shm_list(kind, &list);
     if (count != 1 || um_shm_reclaim(&list[0]) != -1 || um_errmsg()[0] == '\0') {
-        _exit(11); /* it is not ours to remove, and this is said */
+        return 11; /* it is not ours to remove, and this is said */
     }
-    lbm_context_t *ctx = net_context();
-    lbm_src_t *src = make_source(ctx, "h3/again", shape); /* aborts when it cannot be made */
+    um_free(list);
+    lbm_context_t *ctx = net_lean_context();
+    lbm_src_t *src = make_source(ctx, part.topic, &part.shape); /* aborts when it cannot be made */
     lbm_src_delete(src);
     lbm_context_delete(ctx);
-    _exit(0);
+    return 0;
 }
 
 static void leftovers_of_another_user(const struct shape *shape, enum um_shm_kind kind)
@@ -442,10 +500,10 @@ static void leftovers_of_another_user(const struct shape *shape, enum um_shm_kin
     int dead;
     child_start(&c, "source", shape, "h3/first", 65534);
     CHECK(grows(&c.report->created, 0));
-    child_kill(&c);
+    CHECK(child_kill(&c));
     CHECK_EQ(entries(kind, &dead), 1);
     CHECK_EQ(dead + (geteuid() == 0 ? 0 : 1), 1);
-    CHECK_EQ(other_user(shape, kind), 0);
+    CHECK_EQ(um_test_child_end(um_test_child("other_user", NULL, 65533, "%s 0 h3/again", shape->transport)), 0);
     CHECK_EQ(um_shm_reclaim_dead(kind), 1); /* the superuser may */
     CHECK_EQ(um_test_shm_count(), 0);
 }
@@ -466,10 +524,10 @@ static void removed_while_alive(const struct shape *shape, const char *topic)
 {
     struct report r = {0};
     char command[128];
-    lbm_context_t *sctx = net_context(), *rctx = net_context();
-    struct sending s = {.src = make_source(sctx, topic, shape)};
+    lbm_context_t *sctx = net_lean_context(), *rctx = net_lean_context();
+    struct sending s;
     lbm_rcv_t *rcv = make_receiver(rctx, topic, &r);
-    CHECK_EQ(pthread_create(&s.thread, NULL, send_for_ever, &s), 0);
+    sending_start(&s, sctx, topic, shape, 500);
     CHECK(grows(&r.data, 0));
     snprintf(command, sizeof command, "rm -f %s/LBT*", um_shm_directory());
     CHECK_EQ(system(command), 0);
@@ -477,8 +535,7 @@ static void removed_while_alive(const struct shape *shape, const char *topic)
     CHECK(grows(&r.data, atomic_load(&r.data) + 5000));
     CHECK_EQ(atomic_load(&r.eos), 0);
     CHECK_EQ(atomic_load(&r.lost) + atomic_load(&r.bad), 0);
-    atomic_store(&s.stop, true);
-    pthread_join(s.thread, NULL);
+    sending_stop(&s);
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_src_delete(s.src));
     lbm_src_t *again = make_source(sctx, topic, shape);
@@ -495,65 +552,108 @@ TEST(h3_names_removed_under_living_sessions_do_not_end_them)
     removed_while_alive(&SMX, "h3/removed/smx");
 }
 
-static void kill_and_restart(const struct shape *shape, enum um_shm_kind kind, int rounds)
+struct restarts {
+    const struct shape *shape;
+    enum um_shm_kind kind;
+    int rounds, failures;
+    uint64_t slowest_ns;
+    pthread_t thread;
+};
+
+static void *kill_and_restart(void *arg)
 {
+    struct restarts *r = arg;
     struct um_rng rng;
     um_rng_seed(&rng, 4);
-    int failures = 0;
-    uint64_t slowest = 0;
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < r->rounds && r->failures == 0; i++) {
         struct child c;
         uint64_t begun = um_clock_ns();
-        child_start(&c, i % 3 == 2 ? "receiver" : "source", shape, "h4", 0);
+        child_start(&c, i % 3 == 2 ? "receiver" : "source", r->shape, "h4", 0);
         if (i % 2 == 0) { /* every other one is killed while it sets up */
-            failures += !grows(&c.report->created, 0);
+            r->failures += !grows(&c.report->created, 0);
             uint64_t took = um_clock_ns() - begun;
-            slowest = took > slowest ? took : slowest;
+            r->slowest_ns = took > r->slowest_ns ? took : r->slowest_ns;
         } else {
             usleep(random_us(&rng, 12000));
         }
-        child_kill(&c);
+        r->failures += !child_kill(&c);
     }
-    fprintf(stderr, "%s: %d kills and restarts, %d failures, the slowest start took %llu ms\n", shape->transport,
-            rounds, failures, (unsigned long long)(slowest / UM_NS_PER_MS));
-    CHECK_EQ(failures, 0);
-    lbm_context_t *ctx = net_context();
-    lbm_src_t *src = make_source(ctx, "h4", shape);
+    return NULL;
+}
+
+/* The next source has tidied up. */
+static void tidied_up(const struct restarts *r)
+{
     int dead;
-    entries(kind, &dead);
-    CHECK_EQ(dead, 0); /* creating a source has tidied up */
+    lbm_context_t *ctx = net_lean_context();
+    lbm_src_t *src = make_source(ctx, "h4", r->shape);
+    entries(r->kind, &dead);
+    CHECK_EQ(dead, 0);
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(ctx));
-    CHECK_EQ(um_test_shm_count(), 0);
 }
 
 TEST(h4_kill_and_restart_loops_do_not_fail_once)
 {
     TEST_NEEDS_NET();
-    int rounds = soak() ? 5000 : 100; /* of each transport */
-    kill_and_restart(&IPC, UM_SHM_IPC, rounds);
-    kill_and_restart(&SMX, UM_SHM_SMX, rounds);
+    int rounds = um_test_soak() ? 10000 : 100;
+    struct restarts r[2] = {{&IPC, UM_SHM_IPC, .rounds = rounds}, {&SMX, UM_SHM_SMX, .rounds = rounds}};
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(pthread_create(&r[i].thread, NULL, kill_and_restart, &r[i]), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        pthread_join(r[i].thread, NULL);
+        printf("%s, %d kills and restarts: %d failures; the slowest start took %llu ms\n", r[i].shape->name,
+               r[i].rounds, r[i].failures, (unsigned long long)(r[i].slowest_ns / UM_NS_PER_MS));
+        tidied_up(&r[i]);
+    }
+    CHECK_EQ(r[0].failures + r[1].failures, 0);
+    CHECK_EQ(um_test_shm_count(), 0);
 }
 
-static void stop_for_a_while(const struct child *c)
+/* One of several that are stopped at the same time, each with a peer of its own. */
+struct stopping {
+    const struct shape *shape;
+    const char *topic;
+    void (*stop)(const struct stopping *stopping);
+    bool waits; /* the source waits for the receiver that is stopped */
+    pthread_t thread;
+};
+
+#define STOP_MS (um_test_soak() ? 30000 : 2500)
+
+static void *stop_one(void *arg)
 {
-    kill(c->pid, SIGSTOP);
-    usleep(soak() ? 30000000 : 2500000);
+    const struct stopping *stopping = arg;
+    stopping->stop(stopping);
+    return NULL;
 }
 
-static void stop_receiver(const struct shape *shape, const char *topic, bool waits)
+static void stop_all(struct stopping *all, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (pthread_create(&all[i].thread, NULL, stop_one, &all[i]) != 0) {
+            abort();
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        pthread_join(all[i].thread, NULL);
+    }
+}
+
+static void stop_receiver(const struct stopping *stopping)
 {
     struct child c;
-    lbm_context_t *ctx = net_context();
-    struct sending s = {.src = make_source(ctx, topic, shape)};
-    child_start(&c, "receiver", shape, topic, 0);
-    CHECK_EQ(pthread_create(&s.thread, NULL, send_for_ever, &s), 0);
+    struct sending s;
+    lbm_context_t *ctx = net_lean_context();
+    child_start(&c, "receiver", stopping->shape, stopping->topic, 0);
+    sending_start(&s, ctx, stopping->topic, stopping->shape, 500);
     CHECK(grows(&c.report->data, 100));
     kill(c.pid, SIGSTOP);
     usleep(500000); /* the window is full by now, if it is to fill up */
     unsigned long sent = atomic_load(&s.sent), data = atomic_load(&c.report->data);
-    stop_for_a_while(&c);
-    if (waits) {
+    usleep(STOP_MS * 1000);
+    if (stopping->waits) {
         CHECK(atomic_load(&s.sent) - sent < 10); /* it is waited for: stopped is not dead */
         CHECK_EQ(clients_of(s.src), 1);
     } else {
@@ -564,14 +664,14 @@ static void stop_receiver(const struct shape *shape, const char *topic, bool wai
     CHECK(grows(&c.report->data, data + 2000));
     CHECK_EQ(atomic_load(&c.report->bad) + atomic_load(&c.report->disordered), 0);
     CHECK_EQ(atomic_load(&c.report->eos), 0);
-    if (waits) {
+    if (stopping->waits) {
         CHECK_EQ(atomic_load(&c.report->lost), 0);
     } else {
         CHECK(atomic_load(&c.report->lost) > 0);
     }
     atomic_store(&s.stop, true);
-    child_kill(&c);
-    pthread_join(s.thread, NULL);
+    CHECK(child_kill(&c));
+    sending_stop(&s);
     MUST(lbm_src_delete(s.src));
     MUST(lbm_context_delete(ctx));
 }
@@ -579,26 +679,31 @@ static void stop_receiver(const struct shape *shape, const char *topic, bool wai
 TEST(h5_a_stopped_receiver_costs_only_itself_or_is_waited_for)
 {
     TEST_NEEDS_NET();
-    stop_receiver(&IPC, "h5/ipc", false);
-    stop_receiver(&PACED_IPC, "h5/ipc/paced", true);
-    stop_receiver(&SMX, "h5/smx", true);
+    struct stopping all[] = {{.shape = &IPC, .topic = "h5/ipc", .stop = stop_receiver},
+                             {.shape = &PACED_IPC, .topic = "h5/ipc/paced", .stop = stop_receiver, .waits = true},
+                             {.shape = &SMX, .topic = "h5/smx", .stop = stop_receiver, .waits = true}};
+    stop_all(all, 3);
+    printf("LBT-IPC and LBT-SMX, receivers stopped for %d ms: waited for without a loss, or (source-paced) a loss for "
+           "them alone\n",
+           STOP_MS);
 }
 
-static void stop_source(const struct shape *shape, const char *topic)
+static void stop_source(const struct stopping *stopping)
 {
     struct child c;
     struct report r = {0};
-    lbm_context_t *ctx = net_context();
-    lbm_rcv_t *rcv = make_receiver(ctx, topic, &r);
-    child_start(&c, "source", shape, topic, 0);
+    lbm_context_t *ctx = net_lean_context();
+    lbm_rcv_t *rcv = make_receiver(ctx, stopping->topic, &r);
+    child_start(&c, "source", stopping->shape, stopping->topic, 0);
     CHECK(grows(&r.data, 100));
-    stop_for_a_while(&c);
+    kill(c.pid, SIGSTOP);
+    usleep(STOP_MS * 1000);
     unsigned long data = atomic_load(&r.data);
     CHECK_EQ(atomic_load(&r.eos), 0);
     kill(c.pid, SIGCONT);
     CHECK(grows(&r.data, data + 2000));
     CHECK_EQ(atomic_load(&r.eos) + atomic_load(&r.lost) + atomic_load(&r.bad), 0);
-    child_kill(&c);
+    CHECK(child_kill(&c));
     CHECK(grows(&r.eos, 0));
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_context_delete(ctx));
@@ -607,6 +712,8 @@ static void stop_source(const struct shape *shape, const char *topic)
 TEST(h5_a_stopped_source_does_not_end_its_session)
 {
     TEST_NEEDS_NET();
-    stop_source(&IPC, "h5/source/ipc");
-    stop_source(&SMX, "h5/source/smx");
+    struct stopping all[] = {{.shape = &IPC, .topic = "h5/source/ipc", .stop = stop_source},
+                             {.shape = &SMX, .topic = "h5/source/smx", .stop = stop_source}};
+    stop_all(all, 2);
+    printf("LBT-IPC and LBT-SMX, sources stopped for %d ms: their sessions went on without a loss\n", STOP_MS);
 }

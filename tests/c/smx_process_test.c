@@ -2,59 +2,46 @@
  * with more spinners than cores; a killed receiver or source never hangs or
  * corrupts the other and leaves nothing behind; a full file system is an error.
  * UM_SOAK=1 in the environment runs the full counts. Judged by counts; clocks only
- * catch hangs. Children are forked before the library is used in them. */
+ * catch hangs. */
 #define _GNU_SOURCE
-#include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 
 #include "transport/shm/um_shm_segment.h"
+#include "um_test_child.h"
 #include "um_test_rcv.h"
 #include "um_test_shm.h"
 
 #define RECEIVERS_MAX 6
 #define WINDOW "8388608"
 
-static bool soak(void)
-{
-    return getenv("UM_SOAK") != NULL && strcmp(getenv("UM_SOAK"), "1") == 0;
-}
-
 /* What the processes of a test tell each other. */
 struct shared {
     _Atomic uint64_t received[RECEIVERS_MAX], wrong[RECEIVERS_MAX];
     atomic_int bos[RECEIVERS_MAX], eos[RECEIVERS_MAX], losses[RECEIVERS_MAX];
     _Atomic uint64_t sent;
-    atomic_int stop, ready;
+    atomic_int stop;
 };
 
-static struct shared *shared;
+static struct shared *told;               /* also in children */
+static struct um_test_shared told_memory; /* not in children */
 static int my_number;
 
-static void shared_make(void)
+static void told_make(void)
 {
-    if (shared == NULL) {
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (told == NULL) {
+        told_memory = um_test_shared_make(sizeof *told);
+        told = told_memory.memory;
     }
-    memset(shared, 0, sizeof *shared);
+    memset(told, 0, sizeof *told);
 }
 
 static int silent(int level, const char *message, void *clientd)
 {
     (void)clientd;
     return level <= LBM_LOG_ERR ? fprintf(stderr, "%s\n", message) : 0;
-}
-
-static lbm_context_t *quick_context(void)
-{
-    lbm_context_attr_t *attr = net_context_attr();
-    MUST(lbm_context_attr_str_setopt(attr, "request_tcp_bind_request_port", "0"));
-    MUST(lbm_context_attr_str_setopt(attr, "resolver_multicast_receiver_socket_buffer", "0"));
-    return net_context_with(attr);
 }
 
 static lbm_src_t *smx_source(lbm_context_t *ctx, const char *name, const char *window)
@@ -104,42 +91,52 @@ static int count_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     case LBM_MSG_DATA:
         memcpy(&value, msg->data, sizeof value);
         if (msg->len != 8 || (*expected != 0 && value != *expected)) {
-            atomic_fetch_add(&shared->wrong[me], 1);
+            atomic_fetch_add(&told->wrong[me], 1);
         }
         *expected = value + 1;
-        atomic_store_explicit(&shared->received[me],
-                              atomic_load_explicit(&shared->received[me], memory_order_relaxed) + 1,
+        atomic_store_explicit(&told->received[me], atomic_load_explicit(&told->received[me], memory_order_relaxed) + 1,
                               memory_order_relaxed);
         break;
     case LBM_MSG_BOS:
-        atomic_fetch_add(&shared->bos[me], 1);
+        atomic_fetch_add(&told->bos[me], 1);
         break;
     case LBM_MSG_EOS:
-        atomic_fetch_add(&shared->eos[me], 1);
+        atomic_fetch_add(&told->eos[me], 1);
         break;
     default:
-        atomic_fetch_add(&shared->losses[me], 1);
+        atomic_fetch_add(&told->losses[me], 1);
         break;
     }
     return 0;
 }
 
+static void until_stopped(void)
+{
+    while (!atomic_load(&told->stop)) {
+        usleep(1000);
+    }
+}
+
+/* "number topic" */
+ROLE(receiver)
+{
+    char topic[64];
+    told = shared;
+    if (sscanf(text, "%d %63s", &my_number, topic) != 2) {
+        return 1;
+    }
+    lbm_log(silent, NULL);
+    lbm_context_t *ctx = net_lean_context();
+    lbm_rcv_t *rcv = net_receiver(ctx, topic, NULL, count_message, NULL, NULL);
+    until_stopped();
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_context_delete(ctx));
+    return 0;
+}
+
 static pid_t start_receiver(int number, const char *topic)
 {
-    pid_t pid = um_test_fork();
-    if (pid == 0) {
-        my_number = number;
-        lbm_log(silent, NULL);
-        lbm_context_t *ctx = quick_context();
-        lbm_rcv_t *rcv = net_receiver(ctx, topic, NULL, count_message, NULL, NULL);
-        while (!atomic_load(&shared->stop)) {
-            usleep(1000);
-        }
-        MUST(lbm_rcv_delete(rcv));
-        MUST(lbm_context_delete(ctx));
-        _exit(0);
-    }
-    return pid;
+    return um_test_child("receiver", &told_memory, 0, "%d %s", number, topic);
 }
 
 static bool wait_until(_Atomic uint64_t *word, uint64_t value)
@@ -167,49 +164,56 @@ static bool wait_count(atomic_int *word, int value)
 
 static bool reap(pid_t pid)
 {
-    int status = -1;
-    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return um_test_child_end(pid) == 0;
+}
+
+/* "receivers messages" */
+ROLE(stress_source)
+{
+    int receivers;
+    unsigned long long messages;
+    told = shared;
+    if (sscanf(text, "%d %llu", &receivers, &messages) != 2) {
+        return 1;
+    }
+    lbm_log(silent, NULL);
+    lbm_context_t *ctx = net_lean_context();
+    lbm_src_t *src = smx_source(ctx, "smx/stress", WINDOW);
+    MUST(um_src_wait_receivers(src, receivers, HANG_SECONDS * 1000));
+    for (uint64_t i = 1; i <= messages; i++) {
+        void *buffer;
+        MUST(lbm_src_buff_acquire(src, &buffer, sizeof i, 0));
+        memcpy(buffer, &i, sizeof i);
+        if (i % 3 != 0 || i == messages) { /* single messages and batches of two */
+            MUST(lbm_src_buffs_complete(src));
+        }
+    }
+    until_stopped();
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    return 0;
 }
 
 /* One source in a process of its own, `receivers` receiving processes, nothing lost and nothing out of order. */
 static void stress(int receivers, uint64_t messages)
 {
-    shared_make();
-    pid_t pids[RECEIVERS_MAX], source = um_test_fork();
-    if (source == 0) {
-        lbm_log(silent, NULL);
-        lbm_context_t *ctx = quick_context();
-        lbm_src_t *src = smx_source(ctx, "smx/stress", WINDOW);
-        MUST(um_src_wait_receivers(src, receivers, HANG_SECONDS * 1000));
-        for (uint64_t i = 1; i <= messages; i++) {
-            void *buffer;
-            MUST(lbm_src_buff_acquire(src, &buffer, sizeof i, 0));
-            memcpy(buffer, &i, sizeof i);
-            if (i % 3 != 0 || i == messages) { /* single messages and batches of two */
-                MUST(lbm_src_buffs_complete(src));
-            }
-        }
-        while (!atomic_load(&shared->stop)) {
-            usleep(1000);
-        }
-        MUST(lbm_src_delete(src));
-        MUST(lbm_context_delete(ctx));
-        _exit(0);
-    }
+    told_make();
+    pid_t pids[RECEIVERS_MAX],
+        source = um_test_child("stress_source", &told_memory, 0, "%d %llu", receivers, (unsigned long long)messages);
     for (int i = 0; i < receivers; i++) {
         pids[i] = start_receiver(i, "smx/stress");
     }
     bool all = true;
     for (int i = 0; i < receivers; i++) {
-        all = wait_until(&shared->received[i], messages) && all;
+        all = wait_until(&told->received[i], messages) && all;
     }
-    atomic_store(&shared->stop, 1);
+    atomic_store(&told->stop, 1);
     CHECK(reap(source));
     for (int i = 0; i < receivers; i++) {
         CHECK(reap(pids[i]));
-        CHECK_EQ(atomic_load(&shared->received[i]), messages);
-        CHECK_EQ(atomic_load(&shared->wrong[i]), 0);
-        CHECK_EQ(atomic_load(&shared->losses[i]), 0);
+        CHECK_EQ(atomic_load(&told->received[i]), messages);
+        CHECK_EQ(atomic_load(&told->wrong[i]), 0);
+        CHECK_EQ(atomic_load(&told->losses[i]), 0);
     }
     CHECK(all);
     CHECK_EQ(um_test_shm_count(), 0);
@@ -220,14 +224,14 @@ static void stress(int receivers, uint64_t messages)
 TEST(three_receivers_get_ten_million_messages_in_order)
 {
     TEST_NEEDS_NET();
-    stress(3, soak() ? 1000000000 : UM_TEST_SANITIZED ? 300000 : 10000000);
+    stress(3, um_test_soak() ? 1000000000 : UM_TEST_SANITIZED ? 300000 : 10000000);
 }
 
 TEST(more_spinners_than_cores_lose_nothing)
 {
     TEST_NEEDS_NET();
     int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    stress(cores + 2 > RECEIVERS_MAX ? RECEIVERS_MAX : cores + 2, soak()              ? 100000000
+    stress(cores + 2 > RECEIVERS_MAX ? RECEIVERS_MAX : cores + 2, um_test_soak()      ? 100000000
                                                                   : UM_TEST_SANITIZED ? 100000
                                                                                       : 2000000);
 }
@@ -236,7 +240,7 @@ TEST(more_spinners_than_cores_lose_nothing)
 
 static int kills(void)
 {
-    return soak() ? 1000 : UM_TEST_SANITIZED ? 10 : 50;
+    return um_test_soak() ? 1000 : UM_TEST_SANITIZED ? 10 : 50;
 }
 
 static void random_pause(unsigned *seed)
@@ -249,9 +253,9 @@ static void random_pause(unsigned *seed)
 static void *send_always(void *arg)
 {
     lbm_src_t *src = arg;
-    for (uint64_t i = 1; !atomic_load(&shared->stop); i++) {
+    for (uint64_t i = 1; !atomic_load(&told->stop); i++) {
         MUST(lbm_src_send(src, (const char *)&i, sizeof i, LBM_SRC_BLOCK));
-        atomic_store_explicit(&shared->sent, i, memory_order_relaxed);
+        atomic_store_explicit(&told->sent, i, memory_order_relaxed);
         if (i % 1024 == 0) {
             sched_yield();
         }
@@ -262,11 +266,11 @@ static void *send_always(void *arg)
 TEST(a_receiver_killed_at_any_instant_never_stops_the_source_or_other_receivers)
 {
     TEST_NEEDS_NET();
-    shared_make();
+    told_make();
     unsigned seed = 7;
     pid_t steady = start_receiver(0, "smx/kill/rcv");
     lbm_log(silent, NULL);
-    lbm_context_t *ctx = quick_context();
+    lbm_context_t *ctx = net_lean_context();
     lbm_src_t *src = smx_source(ctx, "smx/kill/rcv", "131072");
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     pthread_t thread;
@@ -274,26 +278,23 @@ TEST(a_receiver_killed_at_any_instant_never_stops_the_source_or_other_receivers)
     for (int k = 0; k < kills(); k++) {
         pid_t victim = start_receiver(1, "smx/kill/rcv");
         random_pause(&seed);
-        /* Some surely while they receive. Not with a sanitizer: a child of a process with threads may stop for ever in
-         * its allocator, whose locks another thread held at the fork. */
-        if (k % 3 == 0 && !UM_TEST_SANITIZED) {
-            CHECK(wait_until(&shared->received[1], atomic_load(&shared->received[1]) + 1));
+        if (k % 3 == 0) { /* some surely while they receive */
+            CHECK(wait_until(&told->received[1], atomic_load(&told->received[1]) + 1));
         }
-        kill(victim, SIGKILL);
-        waitpid(victim, NULL, 0);
-        uint64_t sent = atomic_load(&shared->sent);
-        CHECK(wait_until(&shared->sent, sent + 10000)); /* more than the window: the dead one holds nobody up */
+        um_test_child_kill(victim);
+        uint64_t sent = atomic_load(&told->sent);
+        CHECK(wait_until(&told->sent, sent + 10000)); /* more than the window: the dead one holds nobody up */
     }
     for (int i = 0; i < HANG_SECONDS * 1000 && um_src_receivers(src) > 1; i++) {
         usleep(1000);
     }
     CHECK_EQ(um_src_receivers(src), 1);
-    atomic_store(&shared->stop, 1);
+    atomic_store(&told->stop, 1);
     pthread_join(thread, NULL);
     CHECK(reap(steady));
-    CHECK_EQ(atomic_load(&shared->wrong[0]), 0);
-    CHECK_EQ(atomic_load(&shared->losses[0]), 0);
-    CHECK_EQ(atomic_load(&shared->eos[0]), 0);
+    CHECK_EQ(atomic_load(&told->wrong[0]), 0);
+    CHECK_EQ(atomic_load(&told->losses[0]), 0);
+    CHECK_EQ(atomic_load(&told->eos[0]), 0);
     um_src_stats_t stats;
     MUST(um_src_stats(src, &stats));
     CHECK(stats.receivers_lost > 0);
@@ -304,24 +305,26 @@ TEST(a_receiver_killed_at_any_instant_never_stops_the_source_or_other_receivers)
     printf("LBT-SMX, %d receivers killed: source and other receivers went on, nothing left behind\n", kills());
 }
 
+/* topic */
+ROLE(source)
+{
+    told = shared;
+    lbm_log(silent, NULL);
+    lbm_context_t *ctx = net_lean_context();
+    lbm_src_t *src = smx_source(ctx, text, "131072");
+    send_always(src);
+    return 0;
+}
+
 static pid_t start_source(const char *topic)
 {
-    pid_t pid = um_test_fork();
-    if (pid == 0) {
-        lbm_log(silent, NULL);
-        lbm_context_t *ctx = quick_context();
-        lbm_src_t *src = smx_source(ctx, topic, "131072");
-        atomic_fetch_add(&shared->ready, 1);
-        send_always(src);
-        _exit(0);
-    }
-    return pid;
+    return um_test_child("source", &told_memory, 0, "%s", topic);
 }
 
 TEST(a_source_killed_at_any_instant_ends_at_its_receivers_and_can_come_again)
 {
     TEST_NEEDS_NET();
-    shared_make();
+    told_make();
     unsigned seed = 11;
     my_number = 0;
     lbm_log(silent, NULL);
@@ -329,26 +332,24 @@ TEST(a_source_killed_at_any_instant_ends_at_its_receivers_and_can_come_again)
     pid_t victim = 0;
     pid_t receiver = start_receiver(0, "smx/kill/src");
     for (int k = 0; k < rounds; k++) {
-        int bos = atomic_load(&shared->bos[0]);
+        int bos = atomic_load(&told->bos[0]);
         victim = start_source("smx/kill/src");
         if (k % 5 == 0) { /* others are killed while they start or join */
-            CHECK(wait_count(&shared->bos[0], bos + 1));
+            CHECK(wait_count(&told->bos[0], bos + 1));
         }
         random_pause(&seed);
-        kill(victim, SIGKILL);
-        waitpid(victim, NULL, 0);
+        um_test_child_kill(victim);
     }
-    CHECK(wait_count(&shared->eos[0], atomic_load(&shared->bos[0])));
+    CHECK(wait_count(&told->eos[0], atomic_load(&told->bos[0])));
     victim = start_source("smx/kill/src");
-    uint64_t before = atomic_load(&shared->received[0]);
-    CHECK(wait_until(&shared->received[0], before + 1000));
-    kill(victim, SIGKILL);
-    waitpid(victim, NULL, 0);
-    CHECK(wait_count(&shared->eos[0], atomic_load(&shared->bos[0])));
-    atomic_store(&shared->stop, 1);
+    uint64_t before = atomic_load(&told->received[0]);
+    CHECK(wait_until(&told->received[0], before + 1000));
+    um_test_child_kill(victim);
+    CHECK(wait_count(&told->eos[0], atomic_load(&told->bos[0])));
+    atomic_store(&told->stop, 1);
     CHECK(reap(receiver));
-    CHECK_EQ(atomic_load(&shared->wrong[0]), 0);
-    CHECK_EQ(atomic_load(&shared->losses[0]), 0);
+    CHECK_EQ(atomic_load(&told->wrong[0]), 0);
+    CHECK_EQ(atomic_load(&told->losses[0]), 0);
     um_shm_reclaim_dead(UM_SHM_SMX);
     CHECK_EQ(um_test_shm_count(), 0);
     printf("LBT-SMX, %d sources killed: receivers saw each end, a new source was received, nothing left behind\n",
@@ -359,76 +360,77 @@ TEST(a_source_killed_at_any_instant_ends_at_its_receivers_and_can_come_again)
 TEST(h1_kills_during_set_up_leave_nothing_that_stops_a_restart)
 {
     TEST_NEEDS_NET();
-    shared_make();
+    told_make();
     unsigned seed = 3;
     lbm_log(silent, NULL);
-    for (int k = 0; k < (soak() ? 1000 : UM_TEST_SANITIZED ? 10 : 100); k++) {
+    int rounds = um_test_soak() ? 1000 : UM_TEST_SANITIZED ? 10 : 100;
+    for (int k = 0; k < rounds; k++) {
         pid_t victim = k % 2 == 0 ? start_source("smx/h1") : start_receiver(1, "smx/h1");
         random_pause(&seed);
-        kill(victim, SIGKILL);
-        waitpid(victim, NULL, 0);
+        um_test_child_kill(victim);
     }
-    lbm_context_t *ctx = quick_context();
+    lbm_context_t *ctx = net_lean_context();
     lbm_src_t *src = smx_source(ctx, "smx/h1", "131072");
     pid_t receiver = start_receiver(0, "smx/h1");
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
     CHECK_EQ(um_test_shm_count(), 2); /* this session, and the control object of the receiving context */
     uint64_t value = 1;
     MUST(lbm_src_send(src, (const char *)&value, sizeof value, 0));
-    CHECK(wait_until(&shared->received[0], 1));
-    atomic_store(&shared->stop, 1);
+    CHECK(wait_until(&told->received[0], 1));
+    atomic_store(&told->stop, 1);
     CHECK(reap(receiver));
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(ctx));
     CHECK_EQ(um_test_shm_count(), 0);
+    printf("LBT-SMX, %d processes killed while they set up: the next source and receiver started, nothing left\n",
+           rounds);
+}
+
+/* Exit status 77: not permitted to mount. */
+ROLE(full_file_system)
+{
+    char directory[96];
+    snprintf(directory, sizeof directory, "%s/small", getenv("UM_SHM_DIR"));
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mkdir(directory, 0700) != 0 || mount("tmpfs", directory, "tmpfs", 0, "size=1m") != 0) {
+        return 77;
+    }
+    setenv("UM_SHM_DIR", directory, 1);
+    lbm_log(silent, NULL);
+    lbm_context_t *ctx = net_lean_context();
+    lbm_src_topic_attr_t *attr;
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    MUST(lbm_src_topic_attr_create(&attr));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbtsmx"));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_transmission_window_size", WINDOW));
+    MUST(lbm_src_topic_alloc(&topic, ctx, "smx/h2", attr));
+    int rc = lbm_src_create(&src, ctx, topic, NULL, NULL, NULL);
+    fprintf(stderr, "%s\n", rc == -1 ? lbm_errmsg() : "created");
+    bool said = rc == -1 && strstr(lbm_errmsg(), directory) != NULL && strstr(lbm_errmsg(), "84") != NULL &&
+                strstr(lbm_errmsg(), "enlarge") != NULL;
+    bool empty = um_test_shm_count() == 0;
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_transmission_window_size", "131072"));
+    MUST(lbm_src_topic_alloc(&topic, ctx, "smx/h2/small", attr));
+    bool fits = lbm_src_create(&src, ctx, topic, NULL, NULL, NULL) == 0;
+    lbm_src_topic_attr_delete(attr);
+    if (fits) {
+        MUST(lbm_src_delete(src));
+    }
+    MUST(lbm_context_delete(ctx));
+    return said && empty && fits ? 0 : 1;
 }
 
 /* H2: with a tmpfs of 1 MiB the creation fails with size, path and remedy, and nothing is left; no SIGBUS later. */
 TEST(h2_a_full_file_system_fails_the_creation_with_size_path_and_remedy)
 {
     TEST_NEEDS_NET();
-    shared_make();
-    pid_t pid = um_test_fork();
-    if (pid == 0) {
-        char directory[96];
-        snprintf(directory, sizeof directory, "%s/small", getenv("UM_SHM_DIR"));
-        if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-            mkdir(directory, 0700) != 0 || mount("tmpfs", directory, "tmpfs", 0, "size=1m") != 0) {
-            _exit(77);
-        }
-        setenv("UM_SHM_DIR", directory, 1);
-        lbm_log(silent, NULL);
-        lbm_context_t *ctx = quick_context();
-        lbm_src_topic_attr_t *attr;
-        lbm_topic_t *topic;
-        lbm_src_t *src;
-        MUST(lbm_src_topic_attr_create(&attr));
-        MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbtsmx"));
-        MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_transmission_window_size", WINDOW));
-        MUST(lbm_src_topic_alloc(&topic, ctx, "smx/h2", attr));
-        int rc = lbm_src_create(&src, ctx, topic, NULL, NULL, NULL);
-        bool told = rc == -1 && strstr(lbm_errmsg(), directory) != NULL && strstr(lbm_errmsg(), "84") != NULL &&
-                    strstr(lbm_errmsg(), "enlarge") != NULL;
-        fprintf(stderr, "%s\n", rc == -1 ? lbm_errmsg() : "created");
-        bool empty = um_test_shm_count() == 0;
-        MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_transmission_window_size", "131072"));
-        MUST(lbm_src_topic_alloc(&topic, ctx, "smx/h2/small", attr));
-        bool fits = lbm_src_create(&src, ctx, topic, NULL, NULL, NULL) == 0;
-        lbm_src_topic_attr_delete(attr);
-        if (fits) {
-            MUST(lbm_src_delete(src));
-        }
-        MUST(lbm_context_delete(ctx));
-        _exit(told && empty && fits ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(pid, &status, 0);
+    int end = um_test_child_end(um_test_child("full_file_system", NULL, 0, "%s", ""));
     char directory[96];
     snprintf(directory, sizeof directory, "%s/small", getenv("UM_SHM_DIR"));
     rmdir(directory);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+    if (end == 77) {
         TEST_SKIP("needs permission to mount a file system (CAP_SYS_ADMIN)");
     }
-    CHECK(WIFEXITED(status));
-    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_EQ(end, 0);
 }

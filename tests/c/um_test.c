@@ -1,8 +1,11 @@
+#include <sys/mman.h>
+
 #include "um_test.h"
 
 struct um_test *um_tests_head;
 bool um_test_failed;
 const char *um_test_skip_reason;
+static struct um_test_role *roles;
 
 void um_test_register(struct um_test *test)
 {
@@ -13,8 +16,33 @@ void um_test_register(struct um_test *test)
     *tail = test;
 }
 
+void um_test_role_register(struct um_test_role *role)
+{
+    role->next = roles;
+    roles = role;
+}
+
+static int play(const char *name, const char *text, int fd, size_t size)
+{
+    void *shared = size == 0 ? NULL : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared == MAP_FAILED) {
+        perror("shared memory of the test");
+        return 98;
+    }
+    for (struct um_test_role *role = roles; role != NULL; role = role->next) {
+        if (strcmp(role->name, name) == 0) {
+            return role->fn(text, shared);
+        }
+    }
+    fprintf(stderr, "no role %s\n", name);
+    return 99;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 6 && strcmp(argv[1], UM_TEST_ROLE_ARGUMENT) == 0) {
+        return play(argv[2], argv[3], atoi(argv[4]), strtoul(argv[5], NULL, 10));
+    }
     int passed = 0, failed = 0, skipped = 0;
     for (struct um_test *test = um_tests_head; test != NULL; test = test->next) {
         if (argc > 1 && strstr(test->name, argv[1]) == NULL) {

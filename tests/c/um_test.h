@@ -4,7 +4,7 @@
  *     #include "um_test.h"
  *     TEST(list_is_empty_after_init) { ...; CHECK(um_list_empty(&l)); CHECK_EQ(1, 1); CHECK_STR(a, b); }
  *
- * main() is provided. `prog` runs all, `prog name` those whose name contains it.
+ * main() is provided. `prog` runs all, `prog name` those whose name contains it. Children: um_test_child.h.
  * Last line: "N passed, M failed, K skipped". CHECK failures mark the test failed and return from it. */
 #ifndef UM_TEST_H
 #define UM_TEST_H
@@ -34,6 +34,25 @@ void um_test_register(struct um_test *test);
         um_test_register(&test_node_##test_name);                                                                      \
     }                                                                                                                  \
     static void test_fn_##test_name(void)
+
+/* What a child of the test does, see um_test_child.h. */
+struct um_test_role {
+    const char *name;
+    int (*fn)(const char *text, void *shared);
+    struct um_test_role *next;
+};
+
+#define UM_TEST_ROLE_ARGUMENT "--role" /* name, text, descriptor and size of the shared memory */
+void um_test_role_register(struct um_test_role *role);
+
+#define ROLE(role_name)                                                                                                \
+    static int role_fn_##role_name(const char *text, void *shared);                                                    \
+    static struct um_test_role role_node_##role_name = {#role_name, role_fn_##role_name, NULL};                        \
+    __attribute__((constructor)) static void role_reg_##role_name(void)                                                \
+    {                                                                                                                  \
+        um_test_role_register(&role_node_##role_name);                                                                 \
+    }                                                                                                                  \
+    static int role_fn_##role_name(const char *text, void *shared)
 
 #define TEST_FAIL(...)                                                                                                 \
     do {                                                                                                               \

@@ -144,6 +144,15 @@ static inline lbm_context_t *net_context(void)
     return net_context_with(net_context_attr());
 }
 
+/* Without a request port, of which a host has few, and without a line about its socket buffer. */
+static inline lbm_context_t *net_lean_context(void)
+{
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "request_tcp_bind_request_port", "0"));
+    MUST(lbm_context_attr_str_setopt(attr, "resolver_multicast_receiver_socket_buffer", "0"));
+    return net_context_with(attr);
+}
+
 static inline lbm_src_t *net_source(lbm_context_t *ctx, const char *name)
 {
     lbm_topic_t *topic;

@@ -5,11 +5,10 @@
 #define UM_TEST_SHM_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,17 +25,11 @@
 #define UM_TEST_SANITIZED 0
 #endif
 
-/* A child that does not outlive the test program, however that ends. setuid() undoes it. */
-static inline pid_t um_test_fork(void)
+/* Full counts instead of those for every day. */
+static inline bool um_test_soak(void)
 {
-    pid_t parent = getpid(), pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {
-            _exit(4);
-        }
-    }
-    return pid;
+    const char *value = getenv("UM_SOAK");
+    return value != NULL && strcmp(value, "1") == 0;
 }
 
 static char um_test_shm_dir[64];
@@ -73,13 +66,14 @@ static void um_test_shm_remove(void)
 
 __attribute__((constructor)) static void um_test_shm_make(void)
 {
-    if (getenv("UM_TEST_SHM_KEEP") != NULL) {
-        return; /* a child that executes the same program again */
+    if (getenv("UM_TEST_SHM_OWNED") != NULL) {
+        return; /* a child of the test, see um_test_child.h */
     }
     um_test_shm_owner = getpid();
     snprintf(um_test_shm_dir, sizeof um_test_shm_dir, "/dev/shm/um-test-%d", (int)getpid());
     if (mkdir(um_test_shm_dir, 0700) == 0) {
         setenv("UM_SHM_DIR", um_test_shm_dir, 1);
+        setenv("UM_TEST_SHM_OWNED", "1", 1);
         atexit(um_test_shm_remove);
     }
 }
