@@ -1,9 +1,7 @@
 /* The protocols of LBT-IPC under weak memory: publishing and overrun of the ring, receiver pacing with joining, going
  * to sleep on either side. Each is explored as written in csrc/transport/ipc, which must hold, and with one ordering
  * taken away at a time, which must fail: that proves that the ordering is needed, and that the model can tell. */
-#include "um_test.h"
-
-#include "weak_memory.h"
+#include "mutants.h"
 
 #define RING 2 /* records in the ring */
 
@@ -30,13 +28,6 @@ enum variant {
     NO_SECOND_LOOK,
     FUTEX_READ_TOO_LATE,
 };
-
-static enum variant variant;
-
-static enum wm_order order_unless(enum variant mutant, enum wm_order order)
-{
-    return variant == mutant ? WM_RELAXED : order;
-}
 
 /* ---- source-paced: publish, overtake, notice ---- */
 
@@ -243,46 +234,18 @@ static enum wm_result publish_paced(struct wm *wm, int me)
     return WM_RAN;
 }
 
-enum {
-    J_TAIL,
-    J_FIRST_POS,
-    J_ACTIVE,
-    J_FENCE,
-    J_AGAIN,
-    J_POS,
-    P_LOOK,
-    P_COPY_A,
-    P_COPY_B,
-    P_RELEASE,
-    P_JUDGE,
-    P_LEAVE
-};
+enum { P_LOOK = J_JOINED, P_COPY_A, P_COPY_B, P_RELEASE, P_JUDGE, P_LEAVE };
 
 static enum wm_result join_paced(struct wm *wm, int me)
 {
-    struct wm_thread *t = &wm->threads[me];
-    switch (t->pc++) {
-    case J_TAIL:
-        t->r[R_POS] = wm_load(wm, me, P_TAIL, WM_ACQUIRE);
-        break;
-    case J_FIRST_POS:
-        wm_store(wm, me, P_READ_POS, t->r[R_POS], WM_RELAXED);
-        break;
-    case J_ACTIVE:
-        wm_store(wm, me, P_IN_USE, 2, WM_RELEASE);
-        break;
-    case J_FENCE:
-        wm_fence(wm, me, order_unless(NO_FENCE_IN_JOIN, WM_SEQ_CST));
-        break;
-    case J_AGAIN:
-        if (variant != TAIL_NOT_READ_AGAIN) {
-            t->r[R_POS] = wm_load(wm, me, P_TAIL, WM_ACQUIRE);
-        }
-        break;
-    default:
-        wm_store(wm, me, P_READ_POS, t->r[R_POS], WM_RELEASE);
-    }
-    return WM_RAN;
+    struct join_rule rule = {.tail = P_TAIL,
+                             .in_use = P_IN_USE,
+                             .read_pos = P_READ_POS,
+                             .pos = R_POS,
+                             .look = WM_ACQUIRE,
+                             .fence = order_unless(NO_FENCE_IN_JOIN, WM_SEQ_CST),
+                             .again = variant != TAIL_NOT_READ_AGAIN};
+    return join(wm, me, &rule);
 }
 
 static enum wm_result read_paced(struct wm *wm, int me)
@@ -443,25 +406,13 @@ static const struct wm_model sleeping = {2, 3, init_nothing, step_sleep};
 
 /* ---- the tests ---- */
 
-static void holds(const struct wm_model *model)
+static void fails_without_each(const struct wm_model *model, const enum variant *mutants, size_t count)
 {
-    variant = AS_WRITTEN;
-    struct wm_outcome outcome = wm_explore(model, true);
-    fprintf(stderr, "%lu states, %lu ends\n", outcome.states, outcome.ends);
-    CHECK(outcome.fault == NULL);
-    CHECK(outcome.ends > 0);
-}
-
-static void fails_without(const struct wm_model *model, const enum variant *mutants, size_t count)
-{
+    char name[32];
     for (size_t i = 0; i < count; i++) {
-        variant = mutants[i];
-        struct wm_outcome outcome = wm_explore(model, false);
-        fprintf(stderr, "variant %d: %s (%lu states)\n", (int)variant, outcome.fault ? outcome.fault : "no fault",
-                outcome.states);
-        CHECK(outcome.fault != NULL);
+        snprintf(name, sizeof name, "variant %d", (int)mutants[i]);
+        CHECK(fails_without(model, mutants[i], name));
     }
-    variant = AS_WRITTEN;
 }
 
 TEST(source_paced_no_execution_delivers_damage)
@@ -474,7 +425,7 @@ TEST(source_paced_every_ordering_is_needed)
     static const enum variant mutants[] = {TAIL_STORED_RELAXED,   TAIL_LOADED_RELAXED,  NO_RELEASE_FENCE,
                                            NO_ACQUIRE_FENCE,      OLDEST_STORED_LATE,   OLDEST_NOT_CHECKED,
                                            RESYNC_STORED_RELAXED, RESYNC_LOADED_RELAXED};
-    fails_without(&source_paced, mutants, sizeof mutants / sizeof mutants[0]);
+    fails_without_each(&source_paced, mutants, sizeof mutants / sizeof mutants[0]);
 }
 
 TEST(receiver_paced_nothing_is_overwritten_before_it_is_read)
@@ -487,7 +438,7 @@ TEST(receiver_paced_every_ordering_is_needed)
     static const enum variant mutants[] = {TAIL_STORED_RELAXED, TAIL_LOADED_RELAXED, NO_FENCE_IN_JOIN,
                                            TAIL_NOT_READ_AGAIN, NO_FENCE_IN_SCAN,    NO_PERIODIC_SCAN,
                                            READ_POS_RELAXED};
-    fails_without(&receiver_paced, mutants, sizeof mutants / sizeof mutants[0]);
+    fails_without_each(&receiver_paced, mutants, sizeof mutants / sizeof mutants[0]);
 }
 
 TEST(sleeping_no_wake_up_is_lost)
@@ -499,5 +450,5 @@ TEST(sleeping_every_ordering_is_needed)
 {
     static const enum variant mutants[] = {NO_FENCE_BEFORE_LOOKING_FOR_SLEEPERS, NO_FENCE_BEFORE_SECOND_LOOK,
                                            NO_SECOND_LOOK, FUTEX_READ_TOO_LATE};
-    fails_without(&sleeping, mutants, sizeof mutants / sizeof mutants[0]);
+    fails_without_each(&sleeping, mutants, sizeof mutants / sizeof mutants[0]);
 }
