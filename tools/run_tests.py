@@ -331,8 +331,7 @@ def stage_asan_python(_: Settings) -> Tally:
     # interpreter's own allocations at exit are no leaks.
     runtime = run(["gcc", "-print-file-name=libasan.so"]).output.strip()
     preloaded = {**env, "LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
-    paths = sorted(ROOT.glob("tests/python/test_py_*.py"))  # direct callbacks: see docs/roadmap.md
-    binding = [str(path.relative_to(ROOT)) for path in paths if path.stem != "test_py_direct"]
+    binding = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("tests/python/test_py_*.py"))
     total.add(run_pytest(binding, preloaded))
     return total
 

@@ -21,7 +21,7 @@ static lbm_context_t *context_of(const struct um_rcv_source *source)
     return source->topic->base.ctx;
 }
 
-static bool same_source(const lbm_transport_source_info_t *a, const lbm_transport_source_info_t *b)
+bool um_rcv_same_source(const lbm_transport_source_info_t *a, const lbm_transport_source_info_t *b)
 {
     return a->type == b->type && a->src_ip == b->src_ip && a->src_port == b->src_port &&
            a->session_id == b->session_id && a->topic_idx == b->topic_idx && a->mc_group == b->mc_group &&
@@ -34,7 +34,7 @@ struct um_rcv_source *um_rcv_source_find(struct um_rcv_topic *topic, const lbm_t
     UM_LIST_FOREACH(node, &topic->sources)
     {
         struct um_rcv_source *source = UM_CONTAINER_OF(node, struct um_rcv_source, node);
-        if (same_source(&source->info, info)) {
+        if (um_rcv_same_source(&source->info, info)) {
             return source;
         }
     }
@@ -259,8 +259,18 @@ static void on_bos(struct um_rcv_stream *stream)
     }
     deliver_event(source, LBM_MSG_BOS, 0);
     source->bos_seen = true;
+    source->ready = true;
     atomic_fetch_add(&source->topic->ready, 1);
     um_rcv_ready_changed();
+}
+
+static void not_ready(struct um_rcv_source *source)
+{
+    if (source->ready) {
+        source->ready = false;
+        atomic_fetch_sub(&source->topic->ready, 1);
+        um_rcv_ready_changed();
+    }
 }
 
 static void on_eos(struct um_rcv_stream *stream)
@@ -559,6 +569,7 @@ void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *f
         free_source(source);
         return;
     }
+    source->again = um_rcv_ended_lately(topic, &found->info, um_loop_now(topic->base.ctx->loop));
     um_list_push_back(&topic->sources, &source->node);
     notify_created(source);
     struct um_list *node;
@@ -575,10 +586,7 @@ static void remove_source(struct um_rcv_source *source)
     if (source->reading) {
         read_over(source);
     }
-    if (source->bos_seen) {
-        atomic_fetch_sub(&source->topic->ready, 1);
-        um_rcv_ready_changed();
-    }
+    not_ready(source);
     if (source->stream.session != NULL) {
         um_rcv_stream_leave(&source->stream);
     }
@@ -598,7 +606,11 @@ void um_rcv_source_leave(struct um_rcv_source *source)
 void um_rcv_source_end(struct um_rcv_source *source)
 {
     struct um_rcv_topic *topic = source->topic;
-    deliver_event(source, LBM_MSG_EOS, 0);
+    not_ready(source);
+    if (source->bos_seen || !source->again) {
+        deliver_event(source, LBM_MSG_EOS, 0);
+    }
+    um_rcv_note_ending(topic, &source->info, um_loop_now(topic->base.ctx->loop));
     remove_source(source);
     /* Without UDP queries nobody counts them unanswered: the linger starts with the loss of the last source. */
     if (um_list_empty(&topic->sources) && topic->base.ctx->opts.resolver_disable_udp_topic_resolution) {

@@ -24,6 +24,7 @@ int um_receivers_init(lbm_context_t *ctx)
 
 static void free_topic(struct um_rcv_topic *topic)
 {
+    um_rcv_forget_endings(topic);
     um_options_clear(UM_SCOPE_RECEIVER, &topic->opts);
     um_topic_fini(&topic->base);
     um_free(topic);
@@ -64,6 +65,7 @@ struct um_rcv_topic *um_rcv_topic_add(lbm_context_t *ctx, const char *name, stru
     topic->opts = *opts;
     um_list_init(&topic->receivers);
     um_list_init(&topic->sources);
+    um_list_init(&topic->endings);
     return topic;
 }
 
@@ -375,6 +377,7 @@ void um_rcv_detach(lbm_rcv_t *rcv)
         um_resolver_unsubscribe(topic->base.ctx->resolver, topic->tr);
         topic->tr = NULL;
     }
+    um_rcv_forget_endings(topic); /* whoever comes next has been told nothing */
     um_rcv_topic_discard(topic);
 }
 

@@ -1,6 +1,7 @@
 /* The objects of the receiving side and how its files share them:
  * receiver.c (topics, receivers), rcv_source.c (one topic of one source: joining,
- * delivery controller, events) and wildcard.c. Everything is [loop] unless noted. */
+ * delivery controller, events), rcv_endings.c (sources that ended lately) and
+ * wildcard.c. Everything is [loop] unless noted. */
 #ifndef UM_CORE_RCV_PRIVATE_H
 #define UM_CORE_RCV_PRIVATE_H
 
@@ -30,8 +31,10 @@ struct um_rcv_topic {
     struct um_list receivers;        /* lbm_rcv_t.topic_node, in order of creation */
     unsigned generation;             /* of that list */
     struct um_list sources;          /* um_rcv_source.node */
-    atomic_int ready;                /* sources whose session is active; any thread */
-    struct um_dc_stats ended;        /* counts of the sources that are gone */
+    struct um_list endings;          /* rcv_endings.c: sources that ended lately, oldest first */
+    unsigned ending_count;
+    atomic_int ready;         /* sources whose session is active; any thread */
+    struct um_dc_stats ended; /* counts of the sources that are gone */
 };
 
 struct lbm_rcv_t_stct {
@@ -69,6 +72,8 @@ struct um_rcv_source {
     void *clientd;                   /* source_notification_function, lbm_rcv_msg_source_clientd */
     uint64_t wall_ns;                /* time in msg->pub.tsp */
     bool bos_seen;
+    bool ready;        /* counted in topic->ready: from after its BOS until before its EOS */
+    bool again;        /* joined after an EOS: the next one is told only if something was heard meanwhile */
     uint64_t id;       /* one of a kind in this process, from 1 */
     bool reading;      /* on_read_end is still to come */
     lbm_rcv_t *direct; /* the only receiver, to be called at once; the template is made up for it. NULL: unknown */
@@ -136,10 +141,16 @@ void um_rcv_counts(const lbm_rcv_t *rcv, struct um_dc_stats *out); /* since the 
 /* rcv_source.c */
 void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *found);
 struct um_rcv_source *um_rcv_source_find(struct um_rcv_topic *topic, const lbm_transport_source_info_t *info);
+bool um_rcv_same_source(const lbm_transport_source_info_t *a, const lbm_transport_source_info_t *b);
 void um_rcv_source_end(struct um_rcv_source *source); /* EOS to the receivers, then gone */
 /* Topic resolution says that it is gone: ended when nothing of it arrives any more. */
 void um_rcv_source_withdrawn(struct um_rcv_source *source);
 void um_rcv_source_leave(struct um_rcv_source *source); /* no EOS */
+
+/* rcv_endings.c */
+void um_rcv_note_ending(struct um_rcv_topic *topic, const lbm_transport_source_info_t *info, uint64_t now_ns);
+bool um_rcv_ended_lately(struct um_rcv_topic *topic, const lbm_transport_source_info_t *info, uint64_t now_ns);
+void um_rcv_forget_endings(struct um_rcv_topic *topic); /* all of them */
 
 /* wildcard.c: an internal receiver's topic has no source any more, one again, or none for the whole linger time. The
  * first two do nothing on other receivers. */

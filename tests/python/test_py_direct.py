@@ -34,7 +34,7 @@ def test_everything_arrives_in_order_and_may_be_kept(transport: str) -> None:
         until(lambda: len(got) == count)
         name = got[0].source
         source.close()
-        until(lambda: len(events) == 2)
+        until(lambda: len(events) >= 2)
         assert receiver.ready() == 0
     assert [bytes(message.data) for message in got] == [row.tobytes() for row in rows]
     assert [message.sequence_number for message in got] == list(range(count))
