@@ -198,3 +198,38 @@ void sim_lbtr_refused(struct sim_lbtr_asked *asked, const struct sim_lbtr_stream
         }
     }
 }
+
+/* ---- rates, statistics, the network ---- */
+
+const char *sim_lbtr_rated(struct sim_lbtr_rates *rates, const struct um_lbtr_limiter *limiter, uint64_t now_ns,
+                           size_t len, bool retransmission)
+{
+    uint64_t interval = now_ns / limiter->data.interval_ns;
+    if (interval != rates->interval) {
+        *rates = (struct sim_lbtr_rates){.interval = interval};
+    }
+    rates->bytes += !retransmission || limiter->retransmissions_count ? len : 0;
+    rates->rx_bytes += retransmission ? len : 0;
+    bool within = rates->bytes <= limiter->data.allowance && rates->rx_bytes <= limiter->rx.allowance;
+    return within ? NULL : "rate limit exceeded";
+}
+
+const char *sim_lbtr_counted(const struct um_lbtr_receiver_counters *counters, uint64_t delivered, uint64_t lost,
+                             uint64_t naks, uint64_t nak_packets)
+{
+    uint64_t unrecovered = counters->unrecovered_txw + counters->unrecovered_tmo;
+    if (counters->msgs_rcved != delivered || unrecovered != lost || counters->naks_sent != naks ||
+        counters->nak_pckts_sent != nak_packets) {
+        return "the statistics do not say what happened";
+    }
+    return counters->lost >= counters->out_of_order + unrecovered ? NULL
+                                                                  : "more left the list of the missing than entered it";
+}
+
+void sim_lbtr_impair(struct sim *sim, const struct sim_impairment *net)
+{
+    struct sim_impairment effective = *net;
+    effective.delay_max_ns = net->delay_min_ns;
+    effective.delay_min_ns = net->reordering > 0 ? net->delay_min_ns / 2 : net->delay_min_ns;
+    sim_impair(sim, &effective);
+}

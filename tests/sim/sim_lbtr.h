@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim_net.h"
+#include "transport/lbtr/um_lbtr_limiter.h"
+#include "transport/lbtr/um_lbtr_reception.h"
 #include "wire/um_lbtr.h"
 
 struct sim_lbtr_timing {
@@ -50,5 +53,19 @@ const char *sim_lbtr_nak(struct sim_lbtr_asked *asked, const struct sim_lbtr_str
 void sim_lbtr_arrived(struct sim_lbtr_asked *asked, const struct sim_lbtr_stream *stream, uint32_t sqn);
 void sim_lbtr_refused(struct sim_lbtr_asked *asked, const struct sim_lbtr_stream *stream,
                       const struct sim_lbtr_timing *timing, uint64_t now_ns, const struct um_lbtr_list *list);
+
+/* What was sent in one interval of the rate limiter stays within its limits. */
+struct sim_lbtr_rates {
+    uint64_t interval, bytes, rx_bytes;
+};
+const char *sim_lbtr_rated(struct sim_lbtr_rates *rates, const struct um_lbtr_limiter *limiter, uint64_t now_ns,
+                           size_t len, bool retransmission);
+/* The statistics of a receiver say what was delivered and lost, and how many NAKs it sent in how many packets. */
+const char *sim_lbtr_counted(const struct um_lbtr_receiver_counters *counters, uint64_t delivered, uint64_t lost,
+                             uint64_t naks, uint64_t nak_packets);
+
+/* Not a check: make an impairment effective. `delay_min_ns` is the delay, and no packet takes longer: with reordering
+ * some take less, down to half of it. */
+void sim_lbtr_impair(struct sim *sim, const struct sim_impairment *net);
 
 #endif

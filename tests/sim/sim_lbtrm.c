@@ -48,21 +48,11 @@ static void source_kick(void *io)
     source_set_timer(w, sim_node_now(w->sim, w->source_node));
 }
 
-/* All that is sent in one interval of the limiter stays within the limits. */
 static void account(struct rm_world *w, uint64_t now_ns, size_t len, bool retransmission)
 {
-    uint64_t interval = now_ns / RATE_INTERVAL_NS;
-    if (interval != w->interval) {
-        w->interval = interval;
-        w->interval_bytes = w->interval_rx_bytes = 0;
-    }
-    w->interval_bytes += len;
-    w->interval_rx_bytes += retransmission ? len : 0;
     w->repairs += retransmission;
     w->repair_bytes += retransmission ? len : 0;
-    if (w->interval_bytes > w->limiter.data.allowance || w->interval_rx_bytes > w->limiter.rx.allowance) {
-        rm_broken(w, "rate limit exceeded");
-    }
+    rm_broken(w, sim_lbtr_rated(&w->rates, &w->limiter, now_ns, len, retransmission));
 }
 
 /* The source's own packets, as they leave it. */
@@ -310,10 +300,7 @@ static void stranger_on_timer(void *arg, uint64_t now_ns)
 
 void rm_impair(struct rm_world *w)
 {
-    struct sim_impairment net = w->options.net;
-    net.delay_max_ns = net.delay_min_ns;
-    net.delay_min_ns = net.reordering > 0 ? net.delay_min_ns / 2 : net.delay_min_ns;
-    sim_impair(w->sim, &net);
+    sim_lbtr_impair(w->sim, &w->options.net);
 }
 
 static void start_source(struct rm_world *w)
@@ -414,14 +401,8 @@ bool rm_run(struct rm_world *w, uint64_t ns)
 
 static void check_counters(struct rm_world *w, struct rm_receiver *r)
 {
-    const struct um_lbtr_receiver_counters *c = um_lbtrm_receiver_counters(r->engine);
-    if (c->msgs_rcved != r->delivered || c->unrecovered_txw + c->unrecovered_tmo != r->lost ||
-        c->naks_sent != r->nak_numbers || c->nak_pckts_sent != r->naks) {
-        rm_broken(w, "the statistics do not say what happened");
-    }
-    if (c->lost < c->out_of_order + c->unrecovered_txw + c->unrecovered_tmo) {
-        rm_broken(w, "more left the list of the missing than entered it");
-    }
+    rm_broken(w,
+              sim_lbtr_counted(um_lbtrm_receiver_counters(r->engine), r->delivered, r->lost, r->nak_numbers, r->naks));
 }
 
 bool rm_settled(struct rm_world *w, bool all)

@@ -66,7 +66,7 @@ struct rm_world {
     uint64_t lose_until_ns;   /* everything is lost until then ... */
     bool lose_originals_only; /* ... or originals only */
     uint64_t *sent_ns;        /* by number */
-    uint64_t interval, interval_bytes, interval_rx_bytes;
+    struct sim_lbtr_rates rates;
     uint64_t nak_packets, nak_numbers, ncf_packets, ncf_bytes, repairs, repair_bytes;
     bool quiet; /* rm_finish() prints nothing: for tests of the world itself */
     const char *broken;

@@ -64,16 +64,8 @@ static void source_kick(void *io)
 
 static void account(struct ru_world *w, uint64_t now_ns, size_t len, bool retransmission)
 {
-    uint64_t interval = now_ns / RATE_INTERVAL_NS;
-    if (interval != w->interval) {
-        w->interval = interval;
-        w->interval_bytes = w->interval_rx_bytes = 0;
-    }
-    *(retransmission ? &w->interval_rx_bytes : &w->interval_bytes) += len;
     w->repair_bytes += retransmission ? len : 0;
-    if (w->interval_bytes > w->limiter.data.allowance || w->interval_rx_bytes > w->limiter.rx.allowance) {
-        ru_broken(w, "rate limit exceeded");
-    }
+    ru_broken(w, sim_lbtr_rated(&w->rates, &w->limiter, now_ns, len, retransmission));
 }
 
 /* The source's own packets to a client, as they leave it. */
@@ -326,10 +318,7 @@ static void stranger_on_timer(void *arg, uint64_t now_ns)
 
 void ru_impair(struct ru_world *w)
 {
-    struct sim_impairment net = w->options.net;
-    net.delay_max_ns = net.delay_min_ns;
-    net.delay_min_ns = net.reordering > 0 ? net.delay_min_ns / 2 : net.delay_min_ns;
-    sim_impair(w->sim, &net);
+    sim_lbtr_impair(w->sim, &w->options.net);
 }
 
 static void start_source(struct ru_world *w)
@@ -423,12 +412,8 @@ bool ru_run(struct ru_world *w, uint64_t ns)
 
 static void check_counters(struct ru_world *w, const struct ru_receiver *r)
 {
-    const struct um_lbtr_receiver_counters *c = um_lbtru_receiver_counters(r->engine);
-    if (c->msgs_rcved != r->delivered || c->unrecovered_txw + c->unrecovered_tmo != r->lost ||
-        c->naks_sent != r->nak_numbers || c->nak_pckts_sent != r->naks ||
-        c->lost < c->out_of_order + c->unrecovered_txw + c->unrecovered_tmo) {
-        ru_broken(w, "the statistics do not say what happened");
-    }
+    ru_broken(w,
+              sim_lbtr_counted(um_lbtru_receiver_counters(r->engine), r->delivered, r->lost, r->nak_numbers, r->naks));
 }
 
 void ru_all_delivered(struct ru_world *w)

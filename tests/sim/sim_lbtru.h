@@ -57,7 +57,7 @@ struct ru_world {
     uint64_t engine_due, app_due;
     unsigned handed, backlog, connects, disconnects;
     uint64_t *sent_ns; /* by number of the application */
-    uint64_t interval, interval_bytes, interval_rx_bytes;
+    struct sim_lbtr_rates rates;
     uint64_t resets, repair_bytes, ncf_bytes, to_strangers;
     bool deaf; /* the source hears nothing */
     const char *broken;
