@@ -148,7 +148,6 @@ with Context(OPTIONS) as sending, Context(OPTIONS) as good, Context(OPTIONS) as 
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look at packets")
 def test_s4_top_ranks_the_receivers_that_ask_for_repairs(host: Host) -> None:
     host.start_command(sys.executable, "-c", LOSING, env=ENV)
     output = um(host, "top", "--json", "-n", 6, "--interval", 0.5, "^a/").finish().splitlines()

@@ -10,8 +10,6 @@ import os
 import pickle
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -19,7 +17,7 @@ from typing import Any
 
 import pytest
 from figures import record
-from pairs import ROOT, SANITIZED, SLOW, SOAK, loopback, numbered, pair, run_python, scaled, until
+from pairs import SLOW, SOAK, loopback, numbered, pair, run_python, scaled, until
 
 import um_cffi
 from um_cffi import EventQueue, InvalidArgument, Message, Receiver, Source
@@ -426,29 +424,6 @@ def test_threads_of_the_library_take_no_signals() -> None:
         assert set(got) == {threading.main_thread().ident}
     finally:
         signal.signal(signal.SIGUSR1, old)
-
-
-@pytest.mark.skipif(SANITIZED, reason="the type checker reads source text only")
-def test_type_checker_knows_options_and_results() -> None:
-    program = """
-from um_cffi import Batch, Context, Message, Receiver, Source
-with Context(default_interface="127.0.0.1") as ctx:
-    source = Source(ctx, "x", transport_tcp_nodelay=True)
-    receiver = Receiver(ctx, "x")
-    batch: Batch | None = receiver.recv_batch()
-    source.send([b"x", bytearray(b"y")])
-    wrong: int = source.send(b"x")  # two errors: no value, and not an int
-    Source(ctx, "x", transport_tcp_nodelai=True)  # one error: no such option
-"""
-    pytest.importorskip("mypy")
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "-c", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "transport_tcp_nodelai" in done.stdout and "Found 3 errors" in done.stdout, done.stdout
 
 
 def test_contexts_in_threads() -> None:

@@ -23,7 +23,8 @@ def _namespaces_possible() -> bool:
     return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
 
 
-needs_namespaces = pytest.mark.skipif(not _namespaces_possible(), reason="network namespaces need root here")
+NO_NAMESPACES = "network namespaces cannot be made here: that needs root with CAP_SYS_ADMIN"
+needs_namespaces = pytest.mark.skipif(not _namespaces_possible(), reason=NO_NAMESPACES)
 
 
 def block_multicast(host: Host) -> None:
@@ -39,7 +40,7 @@ def block_multicast(host: Host) -> None:
 def host() -> Iterator[Host]:
     """A host with only a loopback interface, multicast routed over it."""
     if not _namespaces_possible():
-        pytest.skip("network namespaces need root here")
+        pytest.skip(NO_NAMESPACES)
     one = Host()
     try:
         if WITHOUT_MULTICAST:
@@ -56,7 +57,7 @@ def host() -> Iterator[Host]:
 def two_hosts() -> Iterator[tuple[Host, Host]]:
     """Two hosts joined by a cable: 10.9.8.1 and 10.9.8.2 on eth0."""
     if not _namespaces_possible():
-        pytest.skip("network namespaces need root here")
+        pytest.skip(NO_NAMESPACES)
     left = Host()
     try:
         right = Host()
