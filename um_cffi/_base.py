@@ -61,9 +61,11 @@ class Closing:
     def close(self) -> None:
         """Release what the object holds. Safe to call again, from any thread.
 
-        No callback of the object runs after the return, except the one that calls close(); another thread that closes
-        at the same time waits as well. Raises the first exception that a callback of this object raised and that has
-        not been raised by raise_pending() before; the object is closed all the same.
+        It is no error that the object is closed already, or that another thread is closing it or its context at the
+        same time. No callback of the object runs after the return, except the one that calls close(): whoever closes
+        waits for the callback that is running, also when another thread closed first; inside a callback close() does
+        not wait for others. Raises the first exception that a callback of this object raised and that has not been
+        raised by raise_pending() before; the object is closed all the same.
         """
         self._shut(None)
         self.raise_pending()
@@ -158,6 +160,27 @@ class Closing:
     def __repr__(self) -> str:
         state = " (closed)" if self._closed else ""
         return f"<um_cffi {self._name}{state}>"
+
+
+class Part(Closing):
+    """Base of what is made in a context, which deletes the library's object before its own."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._giving_up = threading.RLock()
+        self._given_up = False
+
+    def _delete(self) -> None:
+        """Delete the library's object. Called once, without waiting for callbacks."""
+        raise NotImplementedError
+
+    def _give_up(self) -> None:
+        """The first part of closing, done by whoever comes first: the thread that closes the object, or a callback that
+        closes its context while that thread waits for the callback."""
+        with self._giving_up:
+            if not self._given_up:
+                self._given_up = True
+                self._delete()
 
 
 def milliseconds(timeout: float | None, what: str = "timeout") -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from um_cffi import config as config_files
 from um_cffi import logs
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
-from um_cffi._base import Closing, milliseconds
+from um_cffi._base import Closing, Part, milliseconds
 from um_cffi._native import ffi, lib
 from um_cffi.dispatch import Dispatcher, DispatchThread, EventQueue, Timer
 from um_cffi.errors import InvalidArgument, OutOfMemory, check, text
@@ -77,7 +77,7 @@ class Context(Closing):
             check(lib.lbm_context_create(holder, attributes.pointer, ffi.NULL, ffi.NULL))
         self._ctx: Any = holder[0]
         super().__init__("context")
-        self._children: dict[int, Closing] = {}
+        self._children: dict[int, Part] = {}
         self._dispatch_thread: DispatchThread | None = None
         self._processing = threading.Lock()
         self._turns: dict[str, Any] = {}  # of sessions of LBT-SMX, by source string
@@ -262,10 +262,10 @@ class Context(Closing):
             self._turns[session] = ffi.gc(turn, lib.um_py_turn_delete)
         return self._turns[session]
 
-    def _adopt(self, child: Closing) -> None:
+    def _adopt(self, child: Part) -> None:
         self._children[child._number] = child
 
-    def _release(self, child: Closing) -> None:
+    def _release(self, child: Part) -> None:
         self._children.pop(child._number, None)
         if child._error is not None and self._error is None and self._closed:
             self._error, child._error = child._error, None
@@ -275,6 +275,7 @@ class Context(Closing):
             child = self._children.get(number)
             if child is not None:
                 child._shut(patience)
+                child._give_up()  # another thread may be closing it and wait for this one
         if self._dispatch_thread is not None:
             self._dispatch_thread.stop(patience)
         _with_callbacks.discard(self)

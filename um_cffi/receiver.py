@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
-from um_cffi._base import SLICE_MS, Closing, milliseconds
+from um_cffi._base import SLICE_MS, Part, milliseconds
 from um_cffi._native import ffi, lib
 from um_cffi.batch import Batch, Direct, Intake, Message, Stream, event_of
 from um_cffi.context import Context
@@ -39,7 +39,7 @@ _ASYNC_MAX = 1024  # messages before the event loop has its turn
 _READY_CHECK = 0.005  # seconds between looks of await_ready()
 
 
-class _Receiving(Closing):
+class _Receiving(Part):
     """What receivers of a topic and of a pattern have in common."""
 
     def __init__(
@@ -314,20 +314,18 @@ class _Receiving(Closing):
         if self._on_message is not None:
             self._intake.stop()
         try:
-            check(self._delete_receiver())
-            self._leave_queue(patience)
+            self._give_up()
+            if self._queue is not None:
+                self._queue._await_idle(patience)
             self._wake_waiters()
             self._drop_collector()
         finally:
             self._ctx._release(self)
 
-    def _leave_queue(self, patience: float | None) -> None:
-        """Be dispatched no more; wait until the callback that may be running has returned."""
-        queue = self._queue
-        if queue is None:
-            return
-        queue._remove_feed(self._fd)
-        queue._await_idle(patience)
+    def _delete(self) -> None:
+        check(self._delete_receiver())
+        if self._queue is not None:
+            self._queue._remove_feed(self._fd)
 
     def _wake_waiters(self) -> None:
         for waiter in list(self._waiters):

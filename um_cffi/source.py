@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
-from um_cffi._base import SLICE_MS, Closing, milliseconds
+from um_cffi._base import SLICE_MS, Part, milliseconds
 from um_cffi._native import ffi, lib
 from um_cffi.batch import Batch, Slot, make_slot
 from um_cffi.context import Context
@@ -38,7 +38,7 @@ _SEGMENTS_MAX = 1024
 _try_send = lib.um_py_try_send
 
 
-class Source(Closing):
+class Source(Part):
     """A publisher of one topic in the context `ctx`.
 
     `on_event(event)` is told who connects and disconnects (SourceEvent), on the context's callback thread or where
@@ -472,11 +472,14 @@ class Source(Closing):
 
     def _close(self, patience: float | None) -> None:
         try:
-            check(lib.um_py_source_close(self._state))
+            self._give_up()
         finally:
             if self._queue is not None:
                 self._queue._remove_source(self)
             self._ctx._release(self)
+
+    def _delete(self) -> None:
+        check(lib.um_py_source_close(self._state))
 
 
 def _buffer(data: Buffer) -> Any:

@@ -20,7 +20,7 @@ from figures import record
 from pairs import SLOW, SOAK, loopback, numbered, pair, run_python, scaled, until
 
 import um_cffi
-from um_cffi import EventQueue, InvalidArgument, Message, Receiver, Source
+from um_cffi import EventQueue, InvalidArgument, Message, Receiver, Source, WildcardReceiver
 
 LIVE = """
 import sys, threading
@@ -270,6 +270,39 @@ def test_closing_from_many_threads_at_once() -> None:
                 assert not thread.is_alive()
             stop.set()
             threads[0].join(30)
+
+
+@pytest.mark.parametrize("victim", ["receiver", "source", "pattern"])
+def test_a_callback_closes_the_context_while_another_thread_closes_what_is_in_it(victim: str) -> None:
+    before = um_cffi.object_counts()
+    failures: list[BaseException] = []
+    for _ in range(scaled(60)):
+        ctx = loopback()
+        inside, done = threading.Event(), threading.Event()
+
+        def on_message(message: Message, inside=inside, done=done, ctx=ctx) -> None:
+            inside.set()
+            while not closing.closed:
+                pass  # no sleep: it is closed before the library's object is gone
+            try:
+                ctx.close()
+            except BaseException as error:
+                failures.append(error)
+            done.set()
+
+        make = WildcardReceiver if victim == "pattern" else Receiver
+        receiver = make(ctx, "news", on_message)
+        source = Source(ctx, "news")
+        closing = source if victim == "source" else receiver
+        source.wait_receivers(1, 30 * SLOW)
+        source.send(b"x", flush=True)
+        assert inside.wait(30 * SLOW)
+        closing.close()
+        assert done.wait(30 * SLOW)
+        assert not failures and ctx.closed
+        receiver.close()
+        source.close()
+    assert dataclasses.replace(um_cffi.object_counts(), batches=0) == dataclasses.replace(before, batches=0)
 
 
 def test_closing_twice_waits_for_the_first() -> None:
