@@ -43,12 +43,58 @@ static bool intact(const char *bytes, size_t len)
 
 /* ---- what a process tells ---- */
 
+#define SESSIONS 8 /* at the same time, for one receiver */
+
 struct report {
     atomic_ulong created; /* the source or receiver exists */
     atomic_ulong sent, data, lost, bos, eos, bad, disordered;
-    unsigned last; /* receiving thread */
-    bool any;
+    struct {
+        char source[128]; /* empty: not begun, or ended */
+        unsigned last;
+        bool any;
+    } sessions[SESSIONS]; /* receiving thread */
 };
+
+/* A session may begin before the end of one whose source was killed shows. SESSIONS: not known. */
+static int session_of(const struct report *r, const char *source)
+{
+    int i = 0;
+    while (i < SESSIONS && strcmp(r->sessions[i].source, source) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void note_begin(struct report *r, const char *source)
+{
+    int i = session_of(r, "");
+    bool twice = session_of(r, source) < SESSIONS;
+    atomic_fetch_add(&r->disordered, twice || i == SESSIONS);
+    if (i < SESSIONS) {
+        snprintf(r->sessions[i].source, sizeof r->sessions[i].source, "%s", source);
+        r->sessions[i].any = false;
+    }
+}
+
+static void note_data(struct report *r, const char *source, unsigned sqn)
+{
+    int i = session_of(r, source);
+    bool good = i < SESSIONS && (!r->sessions[i].any || sqn > r->sessions[i].last);
+    atomic_fetch_add(&r->disordered, !good);
+    if (i < SESSIONS) {
+        r->sessions[i].last = sqn;
+        r->sessions[i].any = true;
+    }
+}
+
+static void note_end(struct report *r, const char *source)
+{
+    int i = session_of(r, source);
+    atomic_fetch_add(&r->disordered, i == SESSIONS);
+    if (i < SESSIONS) {
+        r->sessions[i].source[0] = '\0';
+    }
+}
 
 static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 {
@@ -56,16 +102,15 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     switch (msg->type) {
     case LBM_MSG_DATA:
         atomic_fetch_add(&r->bad, !intact(msg->data, msg->len));
-        atomic_fetch_add(&r->disordered, r->any && msg->sequence_number <= r->last);
-        r->last = msg->sequence_number;
-        r->any = true;
+        note_data(r, msg->source, msg->sequence_number);
         atomic_fetch_add(&r->data, 1);
         break;
     case LBM_MSG_BOS:
-        r->any = false;
+        note_begin(r, msg->source);
         atomic_fetch_add(&r->bos, 1);
         break;
     case LBM_MSG_EOS:
+        note_end(r, msg->source);
         atomic_fetch_add(&r->eos, 1);
         break;
     case LBM_MSG_UNRECOVERABLE_LOSS:
@@ -406,7 +451,7 @@ static void kill_source(struct lane *lane, int round)
 {
     struct child c;
     struct report *r = &lane->report;
-    unsigned long before = atomic_load(&r->data), bos = atomic_load(&r->bos);
+    unsigned long before = atomic_load(&r->data);
     child_start(&c, "source", lane->shape, lane->topic, 0);
     if (round % 2 == 0) {
         CHECK(grows(&r->data, before));
@@ -418,7 +463,6 @@ static void kill_source(struct lane *lane, int round)
         usleep(1000);
     } while (atomic_load(&r->bos) != atomic_load(&r->eos) && um_clock_ns() < until);
     CHECK_EQ(atomic_load(&r->bos), atomic_load(&r->eos));
-    CHECK(round % 2 != 0 || atomic_load(&r->bos) > bos);
     note_time(lane, killed);
 }
 

@@ -3,7 +3,7 @@
 #include "um_test.h"
 
 struct um_test *um_tests_head;
-bool um_test_failed;
+atomic_bool um_test_failed;
 const char *um_test_skip_reason;
 static struct um_test_role *roles;
 

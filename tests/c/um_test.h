@@ -9,6 +9,7 @@
 #ifndef UM_TEST_H
 #define UM_TEST_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ struct um_test {
 };
 
 extern struct um_test *um_tests_head;
-extern bool um_test_failed;
+extern atomic_bool um_test_failed; /* checks may run in several threads */
 extern const char *um_test_skip_reason;
 void um_test_register(struct um_test *test);
 
