@@ -43,7 +43,7 @@ def on_core(core: int) -> None:
 def send_um(size: int, single: bool) -> None:
     from um_cffi import Context, Source
 
-    with Context(**LOOPBACK) as ctx, Source(ctx, "bench", implicit_batching_minimum_length=8192) as source:
+    with Context(LOOPBACK) as ctx, Source(ctx, "bench", implicit_batching_minimum_length=8192) as source:
         source.wait_receivers(1, 30)
         messages = np.zeros((BATCH, size), np.uint8)
         one = bytes(size)
@@ -117,7 +117,7 @@ def receive_callback(seconds: float) -> Rate:
         if count % EVERY == 0 and meter.add(EVERY):
             over.set()
 
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench", on_message):
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench", on_message):
         over.wait(60)
     return meter.result()
 
@@ -129,7 +129,7 @@ def receive_async(seconds: float) -> Rate:
 
     async def main() -> None:
         count = length = 0
-        async with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+        async with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
             async for message in receiver:
                 length += len(message.data)
                 count += 1
@@ -146,7 +146,7 @@ def receive_batches(seconds: float) -> Rate:
 
     meter = Meter(seconds)
     total = 0
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         receiver.wait_ready(1, 30)
         for batch in receiver.batches():
             lengths = batch.records["length"]
@@ -165,7 +165,7 @@ def receive_single(seconds: float) -> Rate:
 
     meter = Meter(seconds)
     count = length = 0
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         while True:
             batch = receiver.recv_batch(1)
             assert batch is not None
@@ -216,7 +216,7 @@ def drain(seconds: float) -> None:
     """Takes everything as cheaply as possible, for the senders to be measured."""
     from um_cffi import Context, Receiver
 
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         for _ in receiver.batches():
             pass
 
@@ -226,7 +226,7 @@ def measure_sending(seconds: float, size: int, single: bool) -> Rate:
     from um_cffi import Context, Source
 
     meter = Meter(seconds)
-    with Context(**LOOPBACK) as ctx, Source(ctx, "bench", implicit_batching_minimum_length=8192) as source:
+    with Context(LOOPBACK) as ctx, Source(ctx, "bench", implicit_batching_minimum_length=8192) as source:
         source.wait_receivers(1, 30)
         messages = np.zeros((BATCH, size), np.uint8)
         one = bytes(size)
@@ -270,9 +270,9 @@ def child(role: str, arguments: argparse.Namespace) -> None:
         print(RECEIVERS[role][1](arguments.seconds))
 
 
-def start(role: str, arguments: argparse.Namespace, **options: int) -> subprocess.Popen[str]:
+def start(role: str, arguments: argparse.Namespace, stdout: int | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, __file__, "--role", role, "--size", str(arguments.size)]
-    return subprocess.Popen([*command, "--seconds", str(arguments.seconds)], text=True, **options)
+    return subprocess.Popen([*command, "--seconds", str(arguments.seconds)], text=True, stdout=stdout)
 
 
 def figure(name: str, arguments: argparse.Namespace) -> Rate:

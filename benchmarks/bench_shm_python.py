@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import json
 import statistics
 import struct
@@ -82,7 +83,7 @@ def measure_sending(name: str, seconds: float) -> float:
     from um_cffi import Context, Source
 
     meter = Meter(seconds)
-    with Context(**LOOPBACK) as ctx, Source(ctx, "bench", options=SMX) as source:
+    with Context(LOOPBACK) as ctx, Source(ctx, "bench", options=SMX) as source:
         source.wait_receivers(1, 30)
         while True:
             SENDING[name](source, EVERY)
@@ -93,7 +94,7 @@ def measure_sending(name: str, seconds: float) -> float:
 def drain() -> None:
     from um_cffi import Context, Receiver
 
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         for _ in receiver.batches():
             pass
 
@@ -104,7 +105,7 @@ def drain() -> None:
 def feed() -> None:
     from um_cffi import Context, Source
 
-    with Context(**LOOPBACK) as ctx, Source(ctx, "bench", options=SMX) as source:
+    with Context(LOOPBACK) as ctx, Source(ctx, "bench", options=SMX) as source:
         source.wait_receivers(1, 30)
         messages = np.zeros((10000, SIZE), np.uint8)
         while True:
@@ -116,7 +117,7 @@ def receive_batches(seconds: float) -> float:
     from um_cffi import Context, Receiver
 
     meter, total = Meter(seconds), 0
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         for batch in receiver.batches():
             lengths = batch.records["length"]
             if not lengths.all():  # the beginning of the session, or messages dropped
@@ -136,7 +137,7 @@ def ping_um(seconds: float, echo: bool) -> float:
 
     times: list[int] = []
     over = threading.Event()
-    with Context(**LOOPBACK) as ctx, Source(ctx, "pong" if echo else "ping", options=SMX) as source:
+    with Context(LOOPBACK) as ctx, Source(ctx, "pong" if echo else "ping", options=SMX) as source:
         slot, pack, unpack = source.slot(SIZE), struct.Struct("<Q56x").pack_into, struct.Struct("<Q").unpack_from
         acquire, complete, clock = slot.acquire, slot.complete, time.perf_counter_ns
 
@@ -223,7 +224,7 @@ def ping_iceoryx(seconds: float, echo: bool) -> float:
 def oneway_um_send() -> None:
     from um_cffi import Context, Source
 
-    with Context(**LOOPBACK) as ctx, Source(ctx, "bench", options=SMX) as source:
+    with Context(LOOPBACK) as ctx, Source(ctx, "bench", options=SMX) as source:
         source.wait_receivers(1, 30)
         while True:
             send_reused_view(source, EVERY)
@@ -234,7 +235,7 @@ def oneway_um(seconds: float) -> float:
 
     meter, count, total = Meter(seconds), 0, 0
     unpack = struct.Struct("<Q").unpack_from
-    with Context(**LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         for batch in receiver.batches():
             for message in batch.messages():
                 total += unpack(message)[0] if len(message) else 0
@@ -271,7 +272,7 @@ def oneway_iceoryx(seconds: float) -> float:
 # ---- pairs of processes ----
 
 FIGURES: dict[str, tuple[Callable[[], object], Callable[[float], float]]] = {
-    **{name: (drain, lambda seconds, name=name: measure_sending(name, seconds)) for name in SENDING},
+    **{name: (drain, functools.partial(measure_sending, name)) for name in SENDING},
     "batches": (feed, receive_batches),
     "oneway": (oneway_um_send, oneway_um),
     "pingpong_us": (lambda: ping_um(0, True), lambda seconds: ping_um(seconds, False)),

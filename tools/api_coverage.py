@@ -6,6 +6,8 @@ feature that a missing function belongs to. With --check nothing is written and 
 committed page is up to date and every function is defined exactly once.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import re
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,10 +26,12 @@ PROTOTYPE = re.compile(r"^(?:LBM\w*|UMStore|UMEStore)ExpDLL\s[^;{}]*?\b(\w+)\s*\
 FEATURE = re.compile(r'^#define FEATURE "(.*) (?:is|are)"$', re.MULTILINE)
 NAME = re.compile(r"\b(?:lbm|lbmaux|um)_\w+")
 
+Functions = dict[str, list[str]]  # by header
 
-def declared():
+
+def declared() -> Functions:
     """Public functions by header, in the order of declaration."""
-    functions = {}
+    functions: Functions = {}
     for header in sorted((ROOT / "include").glob("*.h"), key=lambda path: (path.name != "lbm.h", path.name)):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
         names = PROTOTYPE.findall(text)
@@ -35,7 +40,7 @@ def declared():
     return functions
 
 
-def definitions(source, include):
+def definitions(source: Path, include: Path) -> set[str]:
     """Names of the functions with external linkage that a preprocessed source file defines."""
     command = [
         os.environ.get("CC", "cc"),
@@ -77,9 +82,10 @@ def definitions(source, include):
     return found
 
 
-def collect():
+def collect() -> tuple[dict[str, list[str]], dict[str, str]]:
     """Where each function is defined: name -> [source file], name -> feature for those not implemented."""
-    where, missing = defaultdict(list), {}
+    where: dict[str, list[str]] = defaultdict(list)
+    missing: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "lbm").symlink_to(ROOT / "include")
         for source in sorted((ROOT / "csrc").rglob("*.c")):
@@ -87,20 +93,21 @@ def collect():
                 continue
             if source.parent == STUBS:
                 continue
-            for name in definitions(source, scratch):
+            for name in definitions(source, Path(scratch)):
                 where[name].append(str(source.relative_to(ROOT)))
     for source in sorted(STUBS.glob("*.c")):
         text = source.read_text()
         feature = FEATURE.search(text)
         for match in re.finditer(r"^UM_NOT_IMPLEMENTED(_VALUE|_VOID)?\(([^;]*?)\)$", text, re.MULTILINE | re.DOTALL):
             arguments = [part.strip() for part in match.group(2).replace("um_module_errmsg(MODULE)", "0").split(",")]
+            assert feature is not None, source
             missing[arguments[2 if match.group(1) == "_VALUE" else 0]] = feature.group(1)
         for name in re.findall(r"^(?:int|const char \*)\s*(lbm\w+)\(void\)\n\{", text, re.MULTILINE):
             where[name].append(str(source.relative_to(ROOT)))
     return where, missing
 
 
-def page(functions, where, missing):
+def page(functions: Functions, where: Mapping[str, list[str]], missing: Mapping[str, str]) -> str:
     total = sum(len(names) for names in functions.values())
     implemented = sum(1 for names in functions.values() for name in names if name not in missing)
     lines = [
@@ -117,7 +124,7 @@ def page(functions, where, missing):
     ]
     for header, names in functions.items():
         lines.append(f"| `{header}` | {len(names)} | {sum(1 for name in names if name not in missing)} |")
-    features = defaultdict(list)
+    features: dict[str, list[str]] = defaultdict(list)
     for names in functions.values():
         for name in names:
             if name in missing:
@@ -132,7 +139,7 @@ def page(functions, where, missing):
     return "\n".join(lines) + "\n"
 
 
-def problems(functions, where, missing):
+def problems(functions: Functions, where: Mapping[str, list[str]], missing: Mapping[str, str]) -> Iterator[str]:
     public = {name for names in functions.values() for name in names}
     for name in sorted(public):
         if name in missing and name in where:
@@ -145,8 +152,8 @@ def problems(functions, where, missing):
         yield f"{name}: listed as not implemented but not declared in include/"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write docs/api-coverage.md.")
     parser.add_argument("--check", action="store_true", help="fail when the committed page is stale; write nothing")
     arguments = parser.parse_args()
     functions = declared()

@@ -4,9 +4,15 @@
 Usage: options_doc.py [--check]    --check changes nothing and fails when the file is not up to date.
 """
 
+from __future__ import annotations
+
 import pathlib
 import re
 import sys
+from typing import Any
+
+Row = dict[str, Any]  # of an option
+Option = tuple[str, str]  # scope and name
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "csrc" / "config" / "options.def"
@@ -39,7 +45,7 @@ form, and *net* marks binary values in network byte order. Deprecated options ar
 """
 
 
-def split_arguments(text):
+def split_arguments(text: str) -> list[str]:
     """The arguments of one macro call; adjacent string literals are joined."""
     tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[^",]+|,', text)
     fields, current, is_text = [], "", False
@@ -55,11 +61,13 @@ def split_arguments(text):
     return fields
 
 
-def read_table():
-    """Rows by scope, successors and write-through pairs."""
+def read_table() -> tuple[dict[str, list[Row]], dict[Option, str], dict[Option, list[str]], dict[Option, str]]:
+    """Rows by scope, successors, write-through pairs and original ports."""
     text = re.sub(r"/\*.*?\*/", "", SOURCE.read_text(), flags=re.S)
-    rows = {scope: [] for scope in SCOPES}
-    successors, writes, ports = {}, {}, {}
+    rows: dict[str, list[Row]] = {scope: [] for scope in SCOPES}
+    successors: dict[Option, str] = {}
+    writes: dict[Option, list[str]] = {}
+    ports: dict[Option, str] = {}
     for macro, arguments in re.findall(r"^UM_(\w+)\(((?:[^()\"]|\"[^\"]*\")*)\)", text, flags=re.M):
         fields = split_arguments(arguments)
         if macro == "SUCCESSOR":
@@ -90,7 +98,7 @@ def read_table():
     return rows, successors, writes, ports
 
 
-def bounds(row):
+def bounds(row: Row) -> str:
     if row["kind"] == "STRING":
         return "" if row["max"] == "-" else f"at most {row['max']} characters"
     if row["kind"].startswith("LIST"):
@@ -99,7 +107,7 @@ def bounds(row):
     return "" if (low, high) == ("-", "-") else f"{'' if low == '-' else low}..{'' if high == '-' else high}"
 
 
-def values(row):
+def values(row: Row) -> str:
     parts = [bounds(row)]
     if row["kind"] == "SWITCH":
         parts.append("0, 1")
@@ -109,7 +117,7 @@ def values(row):
     return "; ".join(part for part in parts if part)
 
 
-def type_text(row):
+def type_text(row: Row) -> str:
     if row["kind"].startswith("LIST"):
         return f"list of `{row['type']}`"
     hint = TYPES.get(row["kind"])
@@ -117,7 +125,13 @@ def type_text(row):
     return text + (f" ({hint})" if hint and row["kind"] not in ("SWITCH", "STRING") else "")
 
 
-def line(scope, row, successors, writes, ports):
+def line(
+    scope: str,
+    row: Row,
+    successors: dict[Option, str],
+    writes: dict[Option, list[str]],
+    ports: dict[Option, str],
+) -> str:
     name = f"`{row['name']}`"
     if "UM_OPT_DEPRECATED" in row["flags"]:
         name = f"*{name}*"
@@ -142,7 +156,7 @@ def line(scope, row, successors, writes, ports):
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def document():
+def document() -> str:
     rows, successors, writes, ports = read_table()
     out = [INTRODUCTION]
     for scope in SCOPES:
@@ -156,7 +170,7 @@ def document():
     return "\n".join(out)
 
 
-def main():
+def main() -> None:
     text = document()
     if "--check" in sys.argv[1:]:
         if not TARGET.exists() or TARGET.read_text() != text:

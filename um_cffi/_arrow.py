@@ -52,7 +52,7 @@ def _payload(batch: Batch) -> pa.Array:
     np.cumsum(lengths, out=offsets[1:])
     offsets[1:] += begin
     in_a_row = (records["offset"].astype(np.int64) == offsets[:-1]) | (lengths == 0)
-    data = pa.py_buffer(memoryview(batch.data))  # type: ignore[arg-type]
+    data = pa.py_buffer(memoryview(batch.data))
     if bool(in_a_row.all()):
         return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets), data])
     return _views(batch, data)

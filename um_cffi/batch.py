@@ -95,7 +95,7 @@ class Batch:
         """`data` as a read-only memoryview."""
         view = self._view
         if view is None:
-            view = self._view = memoryview(self.data)  # type: ignore[arg-type]
+            view = self._view = memoryview(self.data)
         return view
 
     def __len__(self) -> int:

@@ -16,6 +16,7 @@ import market
 import numpy
 
 from um_cffi import Batch, Context, Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
+from um_cffi.stats import LbtrmReceiverStats, LbtruReceiverStats
 
 
 class Book:
@@ -87,7 +88,7 @@ class Book:
 
 def repairs(ctx: Context) -> dict[str, int]:
     """Counters of the transports that repair loss themselves, over all sessions."""
-    sessions = [session for session in ctx.receiver_stats() if hasattr(session, "naks_sent")]
+    sessions = [each for each in ctx.receiver_stats() if isinstance(each, (LbtrmReceiverStats, LbtruReceiverStats))]
     return {
         "missing": sum(session.lost for session in sessions),
         "naks": sum(session.naks_sent for session in sessions),
@@ -98,6 +99,11 @@ def repairs(ctx: Context) -> dict[str, int]:
 def take_batches(receiver: WildcardReceiver, book: Book) -> None:
     for batch in receiver.batches():
         book.on_batch(batch)
+
+
+def await_line(stop: threading.Event) -> None:
+    sys.stdin.readline()
+    stop.set()
 
 
 def main() -> None:
@@ -115,7 +121,7 @@ def main() -> None:
             print(json.dumps({"error": f"no source found for {sorted(book.waiting)}"}), flush=True)
             return
         print(json.dumps({"ready": True}), flush=True)
-        threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+        threading.Thread(target=await_line, args=(stop,), daemon=True).start()
         seen = 0
         while not stop.wait(0.5):
             since, seen = seen, len(book.latencies)

@@ -132,11 +132,15 @@ def test_a_receiver_ends_with_eos_when_its_source_is_killed_and_finds_the_next_o
     config = loopback_config("source transport lbtipc")
     receiver = host.start("lbmrcv", "-c", config, "-v", "news")
     receiver.expect("Immediate messaging target")
+
+    def told(what: str, times: int) -> Callable[[], bool]:
+        return lambda: receiver.output.count(f"{what} of Transport Session") == times
+
     for count in (1, 2, 3):
         source = host.start("lbmsrc", "-c", config, "-M", 1000000, "-P", 1, "news")
-        wait_for(lambda n=count: receiver.output.count("Beginning of Transport Session") == n)
+        wait_for(told("Beginning", count))
         source.signal(signal.SIGKILL)
-        wait_for(lambda n=count: receiver.output.count("End of Transport Session") == n)
+        wait_for(told("End", count))
     assert [name for name in objects(directory) if not name.endswith("_0")] == []
     receiver.signal(signal.SIGKILL)
 

@@ -179,7 +179,7 @@ def test_m8_without_repair_only_what_the_wire_lost_is_missing(star: Star, settin
 # ---- M9: the link goes down and comes up ---------------------------------------------------------------------------
 
 
-def both_streams(star: Star, folder: Path, *arguments: object) -> dict[str, Stream]:
+def both_streams(star: Star, folder: Path, messages: int, *arguments: object) -> dict[str, Stream]:
     """A stream over each transport at the same time, so that both meet the same trouble."""
     streams = {}
     for transport in BOTH:
@@ -188,7 +188,9 @@ def both_streams(star: Star, folder: Path, *arguments: object) -> dict[str, Stre
             "receiver delivery_control_maximum_burst_loss 1000000",
             "source transport_{t}_client_activity_timeout 60000" if transport == "lbtru" else "",
         )
-        streams[transport] = Stream(star, config, *arguments, "-t", transport, sink=("-i", 20, "-t", transport))
+        streams[transport] = Stream(
+            star, config, messages, *arguments, "-t", transport, sink=("-i", 20, "-t", transport)
+        )
     return streams
 
 

@@ -4,6 +4,8 @@ The programs are the tests tests/c/api_*_test.c: they include <lbm/lbm.h>, <lbm/
 inside, and are run here against the shared library under the name that existing programs link.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
@@ -17,7 +19,7 @@ BUILD = Path(os.environ.get("UM_BUILD_DIR", ROOT / "build"))
 PROGRAMS = sorted((ROOT / "tests" / "c").glob("api_*_test.c"))
 
 
-def sanitizers():
+def sanitizers() -> str:
     for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
         if line.startswith("UM_SANITIZE:"):
             return line.partition("=")[2]
@@ -26,7 +28,7 @@ def sanitizers():
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
-def test_program_builds_against_the_public_headers_and_runs(source, tmp_path):
+def test_program_builds_against_the_public_headers_and_runs(source: Path, tmp_path: Path) -> None:
     included = set(re.findall(r'#include [<"]((?:lbm|base|core|net|wire|config|api)/[^>"]+)', source.read_text()))
     assert {name.split("/")[0] for name in included} == {"lbm"}, included
     program = tmp_path / source.stem

@@ -3,6 +3,8 @@
 UM_BUILD_DIR names the build tree (default ./build).
 """
 
+from __future__ import annotations
+
 import os
 import re
 import subprocess
@@ -20,38 +22,38 @@ sys.path.insert(0, str(ROOT / "tools"))
 import api_coverage  # noqa: E402
 
 
-def declared_functions():
+def declared_functions() -> set[str]:
     return {name for names in api_coverage.declared().values() for name in names}
 
 
-def need_library():
+def need_library() -> None:
     if not LIBRARY.exists():
         pytest.skip(f"{LIBRARY} is not built")
 
 
-def exported_symbols():
+def exported_symbols() -> set[str]:
     need_library()
     listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
     symbols = {line.split()[-1].split("@")[0] for line in listing.splitlines()}
     return symbols - {"LIBUM_0"}  # the version node itself
 
 
-def test_every_declared_function_is_exported():
+def test_every_declared_function_is_exported() -> None:
     assert declared_functions() - exported_symbols() == set()
 
 
-def test_nothing_else_is_exported():
+def test_nothing_else_is_exported() -> None:
     assert exported_symbols() - declared_functions() == set()
 
 
-def test_the_coverage_page_is_up_to_date_and_every_function_is_defined_once():
+def test_the_coverage_page_is_up_to_date_and_every_function_is_defined_once() -> None:
     check = subprocess.run(
         [sys.executable, ROOT / "tools" / "api_coverage.py", "--check"], capture_output=True, text=True, check=False
     )
     assert check.returncode == 0, check.stderr
 
 
-def test_the_library_needs_only_what_it_documents():
+def test_the_library_needs_only_what_it_documents() -> None:
     need_library()
     dynamic = subprocess.run(["readelf", "-d", LIBRARY], check=True, capture_output=True, text=True).stdout
     assert re.search(r"SONAME.*\[libum\.so\.0\]", dynamic)
@@ -70,7 +72,7 @@ def test_the_library_needs_only_what_it_documents():
 
 
 @pytest.fixture(name="include")
-def include_directory(tmp_path):
+def include_directory(tmp_path: Path) -> Path:
     (tmp_path / "lbm").symlink_to(ROOT / "include")
     return tmp_path
 
@@ -80,7 +82,9 @@ def include_directory(tmp_path):
     "compiler, standard, suffix",
     [("gcc", "c11", "c"), ("g++", "c++11", "cpp"), ("clang", "c11", "c"), ("clang++", "c++11", "cpp")],
 )
-def test_each_header_compiles_alone_without_a_warning(header, compiler, standard, suffix, include, tmp_path):
+def test_each_header_compiles_alone_without_a_warning(
+    header: str, compiler: str, standard: str, suffix: str, include: Path, tmp_path: Path
+) -> None:
     if subprocess.run(["which", compiler], capture_output=True, check=False).returncode != 0:
         pytest.skip(f"{compiler} is not installed")
     source = tmp_path / f"alone.{suffix}"

@@ -15,8 +15,8 @@ from hosts import BUILD, Host, Process
 
 ROOT = Path(__file__).resolve().parents[2]
 ENV = {"PYTHONPATH": str(ROOT), "UM_BUILD_DIR": str(BUILD), "PYTHONUNBUFFERED": "1"}
-LOOPBACK = ("-i", "127.0.0.1", "-o", "resolver_multicast_receiver_socket_buffer=131072")
-LOOPBACK = (*LOOPBACK, "-o", "resolver_unicast_receiver_socket_buffer=131072")
+SMALL = [f"resolver_{each}_receiver_socket_buffer=131072" for each in ("multicast", "unicast")]
+LOOPBACK = ("-i", "127.0.0.1", "-o", SMALL[0], "-o", SMALL[1])
 
 pytestmark = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="the sanitizer would have to be preloaded")
 

@@ -97,7 +97,7 @@ def parameters(call: Callable[..., Any]) -> list[inspect.Parameter]:
 def callables() -> dict[str, Callable[..., Any]]:
     """Functions and methods, and the classes that users make objects of, by their __init__."""
     makers = {
-        name: thing.__init__  # type: ignore[misc]
+        name: thing.__init__
         for name, thing in CLASSES.items()
         if not is_dataclass(thing)
         and not issubclass(thing, (enum.Enum, Exception))

@@ -3,9 +3,12 @@
 Only the install tree is used: the build tree (UM_BUILD_DIR, default ./build) is installed into a temporary DESTDIR.
 """
 
+from __future__ import annotations
+
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -46,13 +49,13 @@ target_link_libraries(static PRIVATE um::um_static)
 """
 
 
-def run(*command, **options):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+def run(*command: object, env: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
-def sanitizer_flags():
+def sanitizer_flags() -> list[str]:
     cache = (BUILD / "CMakeCache.txt").read_text()
     for line in cache.splitlines():
         if line.startswith("UM_SANITIZE:") and line.partition("=")[2]:
@@ -61,7 +64,7 @@ def sanitizer_flags():
 
 
 @pytest.fixture(name="tree", scope="module")
-def install_tree(tmp_path_factory):
+def install_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The prefix of an installation, moved to a place that neither the build nor the library knows of."""
     if not (BUILD / "CMakeCache.txt").exists():
         pytest.skip(f"{BUILD} is not a build tree")
@@ -73,17 +76,17 @@ def install_tree(tmp_path_factory):
 
 
 @pytest.fixture(name="program")
-def source_file(tmp_path):
+def source_file(tmp_path: Path) -> Path:
     path = tmp_path / "program.c"
     path.write_text(PROGRAM)
     return path
 
 
-def library_directory(tree):
+def library_directory(tree: Path) -> Path:
     return next(tree.rglob("libum.so.0")).parent
 
 
-def check_output(program, tree=None):
+def check_output(program: Path, tree: Path | None = None) -> None:
     environment = dict(os.environ)
     environment.pop("LD_LIBRARY_PATH", None)
     if tree is not None:
@@ -91,16 +94,16 @@ def check_output(program, tree=None):
     assert run(program, env=environment).startswith("UM 6.17 (libum ")
 
 
-def needs_libum(program):
+def needs_libum(program: Path) -> bool:
     return "libum.so.0" in run("readelf", "-d", program)
 
 
-def pkg_config(tree, *arguments):
+def pkg_config(tree: Path, *arguments: str) -> list[str]:
     environment = {**os.environ, "PKG_CONFIG_PATH": str(library_directory(tree) / "pkgconfig")}
     return run("pkg-config", *arguments, "um", env=environment).split()
 
 
-def test_i1_the_install_tree_has_headers_libraries_and_programs(tree):
+def test_i1_the_install_tree_has_headers_libraries_and_programs(tree: Path) -> None:
     libraries = library_directory(tree)
     assert {path.name for path in (tree / "include" / "lbm").iterdir()} == {
         path.name for path in (ROOT / "include").glob("*.h")
@@ -112,14 +115,14 @@ def test_i1_the_install_tree_has_headers_libraries_and_programs(tree):
     assert (tree / "bin" / "minsrc").is_file()
 
 
-def test_i1_installed_files_do_not_mention_the_build_tree(tree):
+def test_i1_installed_files_do_not_mention_the_build_tree(tree: Path) -> None:
     libraries = library_directory(tree)
     for path in [*libraries.glob("pkgconfig/*"), *libraries.glob("cmake/um/*")]:
         text = path.read_text()
         assert str(BUILD.resolve()) not in text and str(ROOT) not in text, path
 
 
-def test_i1_cmake_finds_the_package_and_links_both_ways(tree, program, tmp_path):
+def test_i1_cmake_finds_the_package_and_links_both_ways(tree: Path, program: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS)
     flags = " ".join(sanitizer_flags())
     run("cmake", "-S", tmp_path, "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_FLAGS={flags}")
@@ -130,7 +133,7 @@ def test_i1_cmake_finds_the_package_and_links_both_ways(tree, program, tmp_path)
     check_output(tmp_path / "out" / "static")
 
 
-def test_i1_a_newer_version_than_installed_is_refused(tree, program, tmp_path):
+def test_i1_a_newer_version_than_installed_is_refused(tree: Path, program: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS.replace("um 0.1", "um 99.0"))
     done = subprocess.run(
         ["cmake", "-S", tmp_path, "-B", tmp_path / "out", f"-DCMAKE_PREFIX_PATH={tree}"],
@@ -141,20 +144,20 @@ def test_i1_a_newer_version_than_installed_is_refused(tree, program, tmp_path):
     assert done.returncode != 0 and "99.0" in done.stderr
 
 
-def test_i1_pkg_config_links_the_shared_library(tree, program, tmp_path):
+def test_i1_pkg_config_links_the_shared_library(tree: Path, program: Path, tmp_path: Path) -> None:
     run("cc", *sanitizer_flags(), program, "-o", tmp_path / "shared", *pkg_config(tree, "--cflags", "--libs"))
     assert needs_libum(tmp_path / "shared")
     check_output(tmp_path / "shared", tree)
 
 
-def test_i1_pkg_config_links_the_static_library(tree, program, tmp_path):
+def test_i1_pkg_config_links_the_static_library(tree: Path, program: Path, tmp_path: Path) -> None:
     words = ["-l:libum.a" if word == "-lum" else word for word in pkg_config(tree, "--static", "--cflags", "--libs")]
     run("cc", *sanitizer_flags(), program, "-o", tmp_path / "static", *words)
     assert not needs_libum(tmp_path / "static")
     check_output(tmp_path / "static")
 
 
-def test_i1_programs_written_for_liblbm_link(tree, program, tmp_path):
+def test_i1_programs_written_for_liblbm_link(tree: Path, program: Path, tmp_path: Path) -> None:
     run(
         "cc",
         *sanitizer_flags(),

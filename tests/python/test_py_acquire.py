@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -89,9 +89,12 @@ def test_complete_is_refused_while_something_looks_at_the_memory(smx: tuple[Sour
     source, receiver = smx
     view = source.acquire(8)
     view[:] = bytes(8)
-    other: Any = {"frombuffer": lambda: np.frombuffer(view, np.uint64), "cast": lambda: view.cast("Q")}.get(
-        use, lambda: view[2:]
-    )()
+    makers: dict[str, Callable[[], Any]] = {
+        "frombuffer": lambda: np.frombuffer(view, np.uint64),
+        "cast": lambda: view.cast("Q"),
+        "slice": lambda: view[2:],
+    }
+    other = makers[use]()
     for refused in (source.complete, source.cancel, source.close):
         with pytest.raises(BufferError, match="1 views of acquired messages"):
             refused()

@@ -34,7 +34,7 @@ def test_message_is_a_read_only_buffer() -> None:
         assert bytes(message) == bytes(message.data) == sent[2].tobytes()
         assert len(message) == len(message.data) == 64 and message
         assert struct.unpack_from("<Q", message) == (2,)
-        array = np.frombuffer(message, "<u8")  # type: ignore[call-overload]
+        array = np.frombuffer(message, "<u8")
         assert array[0] == 2 and not array.flags.writeable
         assert (message.data.format, message.data.shape, message.data.readonly) == ("B", (64,), True)
         with pytest.raises((BufferError, TypeError)):

@@ -298,7 +298,7 @@ def test_resolution_can_be_asked_for_again() -> None:
         until(lambda: ctx.stats().tr_dgrams_sent > before)
         for wrong in ({"advertisements": False}, {"interval": -1}, {"duration": -1}):
             with pytest.raises(InvalidArgument):
-                ctx.request_resolution(**wrong)  # type: ignore[arg-type]
+                ctx.request_resolution(**wrong)
 
 
 def test_counters_can_be_reset() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -193,11 +194,12 @@ def test_p4_views_are_read_only() -> None:
     with pair() as (source, receiver):
         batch = all_at_once(source, receiver, 1)
         (message,) = batch.messages()
-        for writing in (
+        writes: list[Callable[[], object]] = [
             lambda: message.data.__setitem__(0, 1),
             lambda: batch.data.__setitem__(0, 1),
             lambda: batch.records.__setitem__("type", 1),
-        ):
+        ]
+        for writing in writes:
             with pytest.raises((TypeError, ValueError)):
                 writing()
 

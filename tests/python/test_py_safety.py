@@ -272,36 +272,42 @@ def test_closing_from_many_threads_at_once() -> None:
             threads[0].join(30)
 
 
+def close_from_two_sides(victim: str) -> list[BaseException]:
+    """What a callback gets that closes the context while another thread closes something in it."""
+    failures: list[BaseException] = []
+    inside, done = threading.Event(), threading.Event()
+
+    def on_message(message: Message) -> None:
+        inside.set()
+        while not closing.closed:
+            pass  # no sleep: it is closed before the library's object is gone
+        try:
+            ctx.close()
+        except Exception as error:
+            failures.append(error)
+        done.set()
+
+    ctx = loopback()
+    make = WildcardReceiver if victim == "pattern" else Receiver
+    receiver = make(ctx, "news", on_message)
+    source = Source(ctx, "news")
+    closing = source if victim == "source" else receiver
+    source.wait_receivers(1, 30 * SLOW)
+    source.send(b"x", flush=True)
+    assert inside.wait(30 * SLOW)
+    closing.close()
+    assert done.wait(30 * SLOW)
+    assert ctx.closed
+    receiver.close()
+    source.close()
+    return failures
+
+
 @pytest.mark.parametrize("victim", ["receiver", "source", "pattern"])
 def test_a_callback_closes_the_context_while_another_thread_closes_what_is_in_it(victim: str) -> None:
     before = um_cffi.object_counts()
-    failures: list[BaseException] = []
     for _ in range(scaled(60)):
-        ctx = loopback()
-        inside, done = threading.Event(), threading.Event()
-
-        def on_message(message: Message, inside=inside, done=done, ctx=ctx) -> None:
-            inside.set()
-            while not closing.closed:
-                pass  # no sleep: it is closed before the library's object is gone
-            try:
-                ctx.close()
-            except BaseException as error:
-                failures.append(error)
-            done.set()
-
-        make = WildcardReceiver if victim == "pattern" else Receiver
-        receiver = make(ctx, "news", on_message)
-        source = Source(ctx, "news")
-        closing = source if victim == "source" else receiver
-        source.wait_receivers(1, 30 * SLOW)
-        source.send(b"x", flush=True)
-        assert inside.wait(30 * SLOW)
-        closing.close()
-        assert done.wait(30 * SLOW)
-        assert not failures and ctx.closed
-        receiver.close()
-        source.close()
+        assert close_from_two_sides(victim) == []
     assert dataclasses.replace(um_cffi.object_counts(), batches=0) == dataclasses.replace(before, batches=0)
 
 
@@ -320,8 +326,13 @@ def test_closing_twice_waits_for_the_first() -> None:
         first = threading.Thread(target=receiver.close)
         first.start()
         until(lambda: receiver.closed)
-        second = threading.Thread(target=lambda: (receiver.close(), order.append(after.is_set())))
         order: list[bool] = []
+
+        def close_again() -> None:
+            receiver.close()
+            order.append(after.is_set())
+
+        second = threading.Thread(target=close_again)
         second.start()
         second.join(0.2)
         assert second.is_alive()

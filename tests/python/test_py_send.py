@@ -149,7 +149,12 @@ def test_send_nowait_raises_would_block_and_loses_nothing() -> None:
 def test_send_waits_for_room() -> None:
     with pair(queue_bytes=4096, source_options=SLOW_CONSUMER) as (source, receiver):
         count = fill(source, bytes(1000))
-        thread = threading.Thread(target=lambda: [source.send(bytes(1000)) for _ in range(2000)])
+
+        def send() -> None:
+            for _ in range(2000):
+                source.send(bytes(1000))
+
+        thread = threading.Thread(target=send)
         thread.start()
         got = 0
         while got < count + 2000:

@@ -49,7 +49,7 @@ def pair(
     on_event: Any = None,
     queue: Any = None,
     topic: str = "news",
-    source_options: dict[str, object] | None = None,
+    source_options: Mapping[str, object] | None = None,
     **keywords: Any,
 ) -> Iterator[tuple[Source, Receiver]]:
     """A source and a receiver in contexts of their own that have found each other."""
