@@ -355,6 +355,42 @@ TEST(a_sender_that_waits_is_woken_with_einval_when_its_source_is_deleted)
     CHECK_EQ(um_test_shm_count(), 0);
 }
 
+static lbm_src_t *asked;
+static atomic_int answers;
+
+static int ask_the_source(int level, const char *message, void *clientd)
+{
+    um_src_stats_t stats;
+    if (strstr(message, "Core-5688-655") != NULL && um_src_stats(asked, &stats) == 0) {
+        CHECK(strstr(message, "of process") != NULL && stats.blocked_by_pid == (uint32_t)getpid());
+        atomic_fetch_add(&answers, 1);
+    }
+    return 0;
+}
+
+TEST(a_log_callback_may_ask_the_source_that_the_line_speaks_of)
+{
+    TEST_NEEDS_NET();
+    struct gate g = GATE_INIT;
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    asked = paced_source(sctx, "ipc/log", NULL, NULL);
+    lbm_rcv_t *rcv = net_receiver(rctx, "ipc/log", NULL, gated, &g, NULL);
+    MUST(um_src_wait_receivers(asked, 1, HANG_SECONDS * 1000));
+    struct sender s = {.src = asked, .count = 2000};
+    pthread_t thread;
+    lbm_log(ask_the_source, NULL);
+    CHECK_EQ(pthread_create(&thread, NULL, send_all, &s), 0);
+    for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&answers) == 0; i++) {
+        usleep(1000);
+    }
+    lbm_log(NULL, NULL);
+    CHECK_EQ(atomic_load(&answers), 1);
+    gate_open(&g);
+    CHECK(gate_wait(&g, s.count));
+    pthread_join(thread, NULL);
+    shm_end(rcv, asked, rctx, sctx);
+}
+
 /* ---- the slots ---- */
 
 TEST(more_receiving_contexts_than_slots_are_told_and_join_when_one_is_free)

@@ -58,10 +58,9 @@ static void came(struct um_ipc_session *session, struct um_ipc_client *client, c
     session->clients_changed = true;
     if ((slot->flags & UM_SHM_SLOT_BUSY_WAIT) == 0 &&
         um_shm_control_attach(&client->signal, UM_SHM_IPC, context_id) != 0) {
-        um_log_limited(
-            &session->signal_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-651",
-            "%s: the receiver of process %u cannot be woken (%s): it will look by itself, four times a second",
-            session->segment.path, client->pid, um_errmsg());
+        session->news.deaf_pid = client->pid;
+        snprintf(session->news.deaf_why, sizeof session->news.deaf_why, "%s", um_errmsg());
+        um_ipc_clients_news(session);
     }
 }
 
@@ -98,8 +97,8 @@ void um_ipc_clients_reap(struct um_ipc_session *session)
         uint32_t pid = segment->slots[i].pid;
         if (um_shm_slot_reap(segment, i)) {
             session->receivers_lost++;
-            um_log(UM_LOG_NOTICE, "Core-5688-654",
-                   "%s: the receiver of process %u is gone without leaving: slot %u freed", segment->path, pid, i);
+            session->clients[i].gone_pid = pid;
+            um_ipc_clients_news(session);
         }
     }
     if (atomic_load_explicit(&segment->header->join_epoch, memory_order_acquire) != session->epoch) {
@@ -129,6 +128,53 @@ void um_ipc_clients_wake(struct um_ipc_session *session)
             atomic_exchange_explicit(&slot->waiting, 0, memory_order_seq_cst) != 0) {
             wake(&session->clients[session->active[i]]);
         }
+    }
+}
+
+/* ---- what is logged ---- */
+
+void um_ipc_clients_news(struct um_ipc_session *session)
+{
+    session->news.any = true;
+    um_loop_post(session->base.env->loop, &session->base.command);
+}
+
+static void tell_gone(struct um_ipc_session *session)
+{
+    for (uint32_t i = 0; i < session->segment.max_receivers; i++) {
+        um_src_session_lock(&session->base);
+        uint32_t pid = session->clients[i].gone_pid;
+        session->clients[i].gone_pid = 0;
+        um_src_session_unlock(&session->base);
+        if (pid != 0) {
+            um_log(UM_LOG_NOTICE, "Core-5688-654",
+                   "%s: the receiver of process %u is gone without leaving: slot %u freed", session->segment.path, pid,
+                   i);
+        }
+    }
+}
+
+void um_ipc_clients_tell(struct um_ipc_session *session)
+{
+    um_src_session_lock(&session->base);
+    struct um_ipc_news news = session->news;
+    session->news.any = false;
+    session->news.deaf_pid = session->news.slow_pid = 0;
+    um_src_session_unlock(&session->base);
+    if (!news.any) {
+        return;
+    }
+    tell_gone(session);
+    if (news.deaf_pid != 0) {
+        um_log_limited(
+            &session->signal_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-651",
+            "%s: the receiver of process %u cannot be woken (%s): it will look by itself, four times a second",
+            session->segment.path, news.deaf_pid, news.deaf_why);
+    }
+    if (news.slow_pid != 0) {
+        um_log_limited(&session->slow_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-5688-655",
+                       "%s: waiting for the receiver of process %u, which has not read for %llu ms (receiver-paced)",
+                       session->segment.path, news.slow_pid, (unsigned long long)news.slow_ms);
     }
 }
 

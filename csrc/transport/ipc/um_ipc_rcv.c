@@ -144,11 +144,15 @@ static void greet(struct um_ipc_rcv *rcv)
     um_rcv_session_activity(&rcv->base);
 }
 
+static bool is_closed(const struct um_ipc_rcv *rcv)
+{
+    return atomic_load_explicit(&rcv->segment.header->state, memory_order_acquire) != UM_SHM_READY;
+}
+
 /* The source's last word; what it had published is read by then. */
 static void check_closed(struct um_ipc_rcv *rcv, uint64_t now_ns)
 {
-    if (atomic_load_explicit(&rcv->segment.header->state, memory_order_acquire) != UM_SHM_READY &&
-        !um_ipc_readable(&rcv->reader)) {
+    if (is_closed(rcv) && !um_ipc_readable(&rcv->reader)) {
         um_rcv_session_lost(&rcv->base, now_ns);
     }
 }
@@ -174,6 +178,20 @@ void um_ipc_rcv_read(struct um_ipc_rcv *rcv, uint64_t now_ns)
 
 /* ---- is the source there? ---- */
 
+/* The source does not live. What it published, or said, just before is there by now, and comes first. */
+static void end_of_source(struct um_ipc_rcv *rcv, uint64_t now_ns)
+{
+    if (um_ipc_readable(&rcv->reader)) {
+        return;
+    }
+    if (!is_closed(rcv)) {
+        um_shm_unlink(&rcv->segment);
+        lost(rcv, now_ns, UM_LOG_NOTICE, "Core-5688-661", "its source is gone without closing");
+        return;
+    }
+    um_rcv_session_lost(&rcv->base, now_ns);
+}
+
 void um_ipc_rcv_check(struct um_ipc_rcv *rcv, uint64_t now_ns)
 {
     uint64_t activity = atomic_load_explicit(&rcv->segment.header->activity, memory_order_acquire);
@@ -185,8 +203,7 @@ void um_ipc_rcv_check(struct um_ipc_rcv *rcv, uint64_t now_ns)
     if (um_ipc_readable(&rcv->reader)) {
         rcv->active_ns = now_ns; /* and what is there is read before anything else is decided */
     } else if (!um_shm_source_alive(&rcv->segment)) {
-        um_shm_unlink(&rcv->segment);
-        lost(rcv, now_ns, UM_LOG_NOTICE, "Core-5688-661", "its source is gone without closing");
+        end_of_source(rcv, now_ns);
     } else if (rcv->timeout_ns != 0 && now_ns - rcv->active_ns >= rcv->timeout_ns) {
         lost(rcv, now_ns, UM_LOG_NOTICE, "Core-5688-662",
              "nothing from the source, also no session message (transport_lbtipc_activity_timeout)");

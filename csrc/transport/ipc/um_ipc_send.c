@@ -16,7 +16,8 @@
 
 #define SPINS 200
 #define NAP_NS (5 * UM_NS_PER_MS)
-#define SLOW_NS UM_NS_PER_SEC /* a receiver that holds the source up for so long is named in the log */
+#define SLOW_NS UM_NS_PER_SEC              /* a receiver that holds the source up for so long is named in the log, */
+#define SLOW_AGAIN_NS (10 * UM_NS_PER_SEC) /* and again so much later */
 
 static struct um_ipc_session *session_of(const struct um_src_session *base)
 {
@@ -129,13 +130,14 @@ static void spin(struct um_ipc_session *session)
 
 static void name_the_slow(struct um_ipc_session *session)
 {
+    struct um_ipc_news *news = &session->news;
     uint64_t now = um_clock_ns();
     int slowest = um_ipc_slowest(&session->writer);
-    if (slowest >= 0 && now - session->stuck_since_ns >= SLOW_NS) {
-        um_log_limited(&session->slow_log, now, 10 * UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-5688-655",
-                       "%s: waiting for the receiver of process %u, which has not read for %llu ms (receiver-paced)",
-                       session->segment.path, session->segment.slots[slowest].pid,
-                       (unsigned long long)((now - session->stuck_since_ns) / UM_NS_PER_MS));
+    if (slowest >= 0 && now - session->stuck_since_ns >= SLOW_NS && now >= news->slow_next_ns) {
+        news->slow_pid = session->segment.slots[slowest].pid;
+        news->slow_ms = (now - session->stuck_since_ns) / UM_NS_PER_MS;
+        news->slow_next_ns = now + SLOW_AGAIN_NS;
+        um_ipc_clients_news(session);
     }
 }
 

@@ -15,9 +15,18 @@ struct um_ipc_client {
     bool told;                           /* [loop] CONNECT was reported */
     uint32_t generation;                 /* lock */
     uint32_t pid;                        /* lock */
+    uint32_t gone_pid;                   /* lock: its process died, which is to be logged; 0: nothing is */
     struct um_shm_control_object signal; /* lock; fd -1: not open, it wakes by itself after a while */
     char text[48];                       /* lock: "LBT-IPC:<session of the receiving context>:<pid>" */
     char told_text[48];                  /* [loop] */
+};
+
+/* What is to be logged, without the lock. Lock. */
+struct um_ipc_news {
+    bool any;
+    uint32_t deaf_pid, slow_pid; /* processes of receivers; 0: none */
+    char deaf_why[128];
+    uint64_t slow_ms, slow_next_ns; /* how long it has not read; not named again before */
 };
 
 struct um_ipc_session {
@@ -43,7 +52,8 @@ struct um_ipc_session {
     struct um_timer sm_timer;                 /* [loop] */
     struct um_timer stuck_timer;              /* [loop] armed while something is stuck and no thread waits */
     unsigned client_ticks;                    /* [loop] */
-    struct um_log_limit signal_log, slow_log; /* lock */
+    struct um_ipc_news news;                  /* lock */
+    struct um_log_limit signal_log, slow_log; /* [loop] */
 };
 
 struct um_ipc_sources {
@@ -59,6 +69,8 @@ void um_ipc_clients_fini(struct um_ipc_session *session);
 void um_ipc_clients_look(struct um_ipc_session *session);   /* lock: after a change of join_epoch; never waits */
 void um_ipc_clients_wake(struct um_ipc_session *session);   /* lock: those that sleep; after something was published */
 void um_ipc_clients_reap(struct um_ipc_session *session);   /* lock: frees the slots of the dead; system calls */
+void um_ipc_clients_news(struct um_ipc_session *session);   /* lock: there is something to be logged */
+void um_ipc_clients_tell(struct um_ipc_session *session);   /* [loop] no lock: log it */
 void um_ipc_clients_report(struct um_ipc_session *session); /* [loop] no lock */
 void um_ipc_clients_announce(struct um_src_session *base, struct um_src_stream *stream); /* [loop] */
 

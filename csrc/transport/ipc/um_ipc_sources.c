@@ -134,6 +134,7 @@ static void on_command(struct um_src_session *base)
 {
     struct um_ipc_session *session = of_base(base);
     arm_stuck_timer(session);
+    um_ipc_clients_tell(session);
     um_ipc_clients_report(session);
 }
 
@@ -246,6 +247,7 @@ static void session_destroy(struct um_ipc_session *session)
     }
     um_list_remove(&session->node);
     give_up_stuck(session);
+    um_ipc_clients_tell(session);
     um_timer_cancel(wheel_of(session), &session->client_timer);
     um_timer_cancel(wheel_of(session), &session->sm_timer);
     um_timer_cancel(wheel_of(session), &session->stuck_timer);
