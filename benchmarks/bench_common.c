@@ -229,10 +229,12 @@ static void parse(int argc, char **argv)
             bench_options.batch = strtoul(value, NULL, 10);
         } else if (strcmp(name, "--seconds") == 0) {
             bench_options.seconds = strtod(value, NULL);
+        } else if (strcmp(name, "--warm") == 0) {
+            bench_options.warm_seconds = strtod(value, NULL);
         } else {
-            bench_die(
-                "usage: %s --impl um|raw|zmq --mode oneway|pingpong --size BYTES --batch BYTES --seconds S [--spin]",
-                argv[0]);
+            bench_die("usage: %s --impl um|raw|zmq --mode oneway|pingpong --size BYTES --batch BYTES --seconds S "
+                      "--warm S [--spin]",
+                      argv[0]);
         }
     }
     if (bench_options.size < sizeof(struct bench_header)) {

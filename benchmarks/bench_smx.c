@@ -301,18 +301,23 @@ static void um_receiver(struct um_side *side, const char *name)
     um_check(lbm_rcv_create(&side->rcv, side->ctx, topic, um_on_message, side, NULL), "lbm_rcv_create");
 }
 
+/* A buffer is asked for together with the publication of the batch before. */
 static void um_send_natively(lbm_src_t *src, struct sending *s, size_t count)
 {
     void *buffer;
     for (size_t i = 0; i < count; i++) {
-        if (lbm_src_buff_acquire(src, &buffer, bench_options.size, 0) != 0) {
-            bench_die("lbm_src_buff_acquire: %s", lbm_errmsg());
+        int rc;
+        if (s->in_batch == batch()) {
+            rc = lbm_src_buffs_complete_and_acquire(src, &buffer, bench_options.size, 0);
+            s->in_batch = 0;
+        } else {
+            rc = lbm_src_buff_acquire(src, &buffer, bench_options.size, 0);
+        }
+        if (rc != 0) {
+            bench_die("a buffer of %zu bytes: %s", bench_options.size, lbm_errmsg());
         }
         fill(buffer, s->sequence++, s->kind);
-        if (++s->in_batch == batch()) {
-            lbm_src_buffs_complete(src);
-            s->in_batch = 0;
-        }
+        s->in_batch++;
     }
 }
 

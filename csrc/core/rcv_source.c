@@ -342,14 +342,26 @@ static unsigned on_ring(struct um_rcv_stream *stream, struct um_smx_reader *read
     struct um_smx_message m;
     uint32_t tidx = stream->tidx;
     uint64_t size, sum = 0;
-    unsigned count = 0;
+    unsigned count = 0, linger = reader->linger;
+    view.drained = false;
     if (wall_ns != source->wall_ns) {
         set_time(source, wall_ns);
     }
     source->reading = !stream->no_read_end;
     msg->pub.source_clientd = source->clientd;
     msg->delivering = true;
-    while (count < most && (size = um_smx_peek(&view, &m)) != 0 && m.sqn == next && m.topic_idx == tidx) {
+    while (count < most) {
+        if ((size = um_smx_peek(&view, &m)) == 0) {
+            if (!view.drained || linger == 0) {
+                break;
+            }
+            um_smx_release(&view);
+            linger = um_smx_await(&view, linger);
+            continue;
+        }
+        if (m.sqn != next || m.topic_idx != tidx) {
+            break;
+        }
         msg->pub.data = (const char *)m.data;
         msg->pub.len = m.len;
         msg->pub.sequence_number = next++;
@@ -366,6 +378,7 @@ static unsigned on_ring(struct um_rcv_stream *stream, struct um_smx_reader *read
     }
     reader->pos = view.pos;
     reader->released = view.released;
+    reader->drained = view.drained;
     *bytes += sum;
     msg->delivering = false;
     um_dc_took(source->dc, count);

@@ -90,6 +90,7 @@ struct um_src_session {
     bool batches_blocked;    /* fixed: while blocked, what fits into the batch without a flush is accepted */
     bool collecting;         /* lock: more datagrams follow under this lock, see ops->push */
     uint32_t batch_tidx;     /* lock: topic of the batch, kept only with one_topic */
+    void *writer; /* fixed: LBT-SMX: struct um_smx_writer, for calls that go past the session; NULL elsewhere */
     const struct um_src_session_ops *ops;
     struct um_transport_env *env;
     uint64_t interval_ns;                        /* lock */

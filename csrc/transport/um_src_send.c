@@ -111,8 +111,7 @@ int um_src_stream_send(struct um_src_stream *stream, struct um_send *send)
         bool explicit = (stream->special & UM_STREAM_EXPLICIT_BATCH) || (send->flags & LBM_MSG_COMPLETE_BATCH);
         rc = explicit ? um_src_send_explicit(session, stream, send) : um_src_send_now(session, stream, send, 0);
         if (rc == 0) {
-            stream->messages_sent++;
-            stream->bytes_sent += send->len;
+            um_src_count(stream, send->len);
         }
     }
     um_src_session_unlock(session);
@@ -154,8 +153,7 @@ static inline bool append_plain(struct um_src_session *session, struct um_src_st
     batch->len += (uint32_t)total;
     stream->last_data_ns = session->batch_start_ns;
     session->batch_user_bytes += len;
-    stream->messages_sent++;
-    stream->bytes_sent += len;
+    um_src_count(stream, len);
     if (flush) {
         um_src_session_flush(session);
     } else if (session->batch_user_bytes >= session->flush_at) {

@@ -121,6 +121,7 @@ void um_src_session_add(struct um_src_session *session, struct um_src_stream *st
     stream->announce_pending = session->clients > 0;
     um_src_session_unlock(session);
     stream->session = session;
+    stream->writer = session->writer;
     if (stream->announce_pending) {
         session->announce_wanted = true;
         um_loop_post(session->env->loop, &session->command);
@@ -153,6 +154,7 @@ void um_src_stream_detach(struct um_src_stream *stream)
                        stream->tidx, dropped);
     }
     stream->session = NULL;
+    stream->writer = NULL;
     session->ops->stream_gone(session, stream->tidx);
 }
 
@@ -192,8 +194,8 @@ void um_src_stream_counts(const struct um_src_stream *stream, struct um_src_coun
     struct um_src_session *session = stream->session;
     *out = (struct um_src_counts){.clients = um_src_stream_clients(stream)};
     um_src_session_lock(session);
-    out->messages = stream->messages_sent;
-    out->bytes = stream->bytes_sent;
+    out->messages = atomic_load_explicit(&stream->messages_sent, memory_order_relaxed);
+    out->bytes = atomic_load_explicit(&stream->bytes_sent, memory_order_relaxed);
     out->drops = session->drops;
     if (session->ops->counts != NULL) {
         session->ops->counts(session, out);

@@ -58,10 +58,12 @@ enum um_src_stream_special {
  * two TSNI times; everything else belongs to the session. */
 struct um_src_stream {
     struct um_src_session *session; /* set by attach, cleared by detach */
+    void *writer;                   /* session->writer, as long as attached */
     const struct um_src_stream_events *events;
     uint32_t tidx;
-    uint32_t next_sqn;                         /* session lock */
-    uint64_t messages_sent, bytes_sent;        /* accepted, payload; session lock */
+    uint32_t next_sqn; /* session lock */
+    _Atomic uint64_t messages_sent,
+        bytes_sent;                            /* accepted, payload; the sender, see um_src_count(); any thread reads */
     unsigned special;                          /* enum um_src_stream_special; session lock */
     uint64_t last_data_ns;                     /* start of the batch that took the last message; session lock */
     uint64_t tsni_interval_ns, tsni_active_ns; /* 0 = off / never stop */
@@ -74,6 +76,15 @@ struct um_src_stream {
     bool tsni_due;                             /* [loop] collected for the next TSNI message */
     struct um_timer tsni_timer;                /* [loop] */
 };
+
+/* A message was accepted. Senders take turns (session lock, or the rules of lbm_src_buff_acquire()). */
+static inline void um_src_count(struct um_src_stream *stream, size_t len)
+{
+    uint64_t messages = atomic_load_explicit(&stream->messages_sent, memory_order_relaxed);
+    uint64_t bytes = atomic_load_explicit(&stream->bytes_sent, memory_order_relaxed);
+    atomic_store_explicit(&stream->messages_sent, messages + 1, memory_order_relaxed);
+    atomic_store_explicit(&stream->bytes_sent, bytes + len, memory_order_relaxed);
+}
 
 /* A message to send. The extension headers the caller wants (REQUEST, APPHDR_CHAIN, ...) come ready-made. */
 struct um_send {

@@ -32,15 +32,22 @@ static inline void um_shm_spin_worked(struct um_shm_spin *spin)
     spin->rounds = 0;
 }
 
+/* Rounds without work, the pauses in them made by the caller. */
+static inline void um_shm_spin_more(struct um_shm_spin *spin, uint32_t rounds)
+{
+    uint32_t every = spin->crowded ? UM_SHM_SPIN_OFFER_CROWDED : UM_SHM_SPIN_OFFER_ALONE;
+    spin->rounds += rounds;
+    if (__builtin_expect(spin->rounds >= every, 0)) {
+        spin->rounds = 0;
+        um_shm_spin_offer(spin);
+    }
+}
+
 /* One round without work. */
 static inline void um_shm_spin_once(struct um_shm_spin *spin)
 {
     um_shm_relax();
-    uint32_t every = spin->crowded ? UM_SHM_SPIN_OFFER_CROWDED : UM_SHM_SPIN_OFFER_ALONE;
-    if (__builtin_expect(++spin->rounds >= every, 0)) {
-        spin->rounds = 0;
-        um_shm_spin_offer(spin);
-    }
+    um_shm_spin_more(spin, 1);
 }
 
 #endif

@@ -16,10 +16,12 @@
 
 #define WATCH_NS UM_NS_PER_SEC
 #define LOG_INTERVAL_NS UM_NS_PER_SEC
-#define BURST 256        /* messages of a session before the others have their turn */
-#define TICK_EVERY 64    /* polls between two looks at the clock; power of two */
-#define STAY_POLLS 4096  /* polls before the turn goes round, so that timers are seen to */
-#define STATE_EVERY 1024 /* idle polls between two looks at the state of the segments; power of two */
+#define BURST 256  /* messages of a session before the others have their turn */
+#define LINGER 256 /* looks at an empty ring before a read ends, when there is but one ring and no batch to hand on */
+#define QUICK_POLLS 16  /* polls between two looks at anything but the rings */
+#define TICK_EVERY 4    /* rounds of so many polls between two looks at the clock; power of two */
+#define STAY_ROUNDS 256 /* before the turn goes round, so that timers are seen to */
+#define STATE_EVERY 64  /* idle rounds between two looks at the state of the segments; power of two */
 
 /* The polling thread and what it polls. */
 struct um_smx_receivers {
@@ -125,6 +127,9 @@ static inline unsigned deliver_from_ring(struct smx_receiver *receiver, unsigned
     if (!stream->no_read_end && um_list_empty(&stream->touched)) {
         um_list_push_back(&session->touched, &stream->touched);
     }
+    struct um_list *others = &receiver->receivers->polled;
+    bool alone = others->next == &receiver->node && others->prev == &receiver->node;
+    receiver->reader.linger = alone && stream->no_read_end ? LINGER : 0;
     unsigned count = stream->events->on_ring(stream, &receiver->reader, most, wall_ns, &bytes);
     session->msgs_rcved += count;
     session->bytes_rcved += bytes + (uint64_t)count * UM_SMX_RECORD_HEADER;
@@ -143,6 +148,9 @@ static bool deliver_burst(struct smx_receiver *receiver, uint64_t now_ns)
     for (unsigned count = 0, got; alive && count < BURST; count += got) {
         got = deliver_from_ring(receiver, BURST - count, wall_ns);
         if (got > 0) {
+            if (receiver->reader.drained) {
+                break; /* another look so soon would only take the cache line from the source */
+            }
             continue;
         }
         rc = um_smx_next(&receiver->reader, &message);
@@ -191,7 +199,8 @@ static bool closed_by_source(const struct smx_receiver *receiver)
 
 /* ---- the thread ---- */
 
-static bool poll_sessions(struct um_smx_receivers *receivers, uint64_t now_ns)
+/* Every session once. */
+static inline bool poll_sessions(struct um_smx_receivers *receivers, uint64_t now_ns)
 {
     struct um_list *it, *next;
     bool busy = false;
@@ -207,6 +216,19 @@ static bool poll_sessions(struct um_smx_receivers *receivers, uint64_t now_ns)
         }
     }
     return busy;
+}
+
+/* A round: as long as nothing comes, with a pause after each look, which leaves the cache line to the source. */
+static bool poll_round(struct um_smx_receivers *receivers, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < QUICK_POLLS; i++) {
+        if (poll_sessions(receivers, now_ns)) {
+            um_shm_relax();
+            return true;
+        }
+        um_shm_relax();
+    }
+    return false;
 }
 
 static void look_for_closed(struct um_smx_receivers *receivers, uint64_t now_ns)
@@ -236,17 +258,17 @@ static void poll_for_a_while(struct um_smx_receivers *receivers, struct um_shm_s
     struct um_loop *loop = receivers->env->loop;
     uint64_t now_ns = tick(receivers, loop);
     uint32_t idle = 0;
-    for (uint32_t polls = 1; polls <= STAY_POLLS && !um_loop_guest_wanted(loop); polls++) {
-        if (poll_sessions(receivers, now_ns)) {
+    for (uint32_t rounds = 1; rounds <= STAY_ROUNDS && !um_loop_guest_wanted(loop); rounds++) {
+        if (poll_round(receivers, now_ns)) {
             idle = 0;
             um_shm_spin_worked(spin);
         } else {
-            um_shm_spin_once(spin);
+            um_shm_spin_more(spin, QUICK_POLLS);
             if ((++idle & (STATE_EVERY - 1)) == 0) {
                 look_for_closed(receivers, now_ns);
             }
         }
-        if ((polls & (TICK_EVERY - 1)) == 0) {
+        if ((rounds & (TICK_EVERY - 1)) == 0) {
             now_ns = tick(receivers, loop);
         }
         if (um_list_empty(&receivers->polled)) {

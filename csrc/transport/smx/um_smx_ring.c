@@ -2,6 +2,14 @@
  * records other than data, finding the present at a join. See um_smx_ring.h. */
 #include "transport/smx/um_smx_ring.h"
 
+/* After `limit` changed, or `claimed` otherwise than by a claim that um_smx_reaches(). */
+static void set_reach(struct um_smx_writer *writer)
+{
+    uint64_t lap_end = (writer->claimed | writer->mask) + 1;
+    uint64_t room_end = writer->limit - UM_SMX_RECORD_HEADER; /* the commit word of the following record needs room */
+    writer->reach = room_end < lap_end ? room_end : lap_end;
+}
+
 void um_smx_writer_init(struct um_smx_writer *writer, struct um_shm_header *header, struct um_shm_slot *slots,
                         uint8_t *ring)
 {
@@ -9,7 +17,8 @@ void um_smx_writer_init(struct um_smx_writer *writer, struct um_shm_header *head
         .ring = ring,
         .ring_len = header->ring_len,
         .mask = header->ring_len - 1,
-        .align = header->rec_align,
+        .round = UM_SMX_ROUND(header->rec_align),
+        .align_mask = ~((uint64_t)header->rec_align - 1),
         .limit = header->ring_len / 4,
         .payload_max = header->datagram_max - UM_SMX_RECORD_HEADER,
         .header = header,
@@ -17,6 +26,7 @@ void um_smx_writer_init(struct um_smx_writer *writer, struct um_shm_header *head
         .slot_count = header->max_receivers,
         .laggard = -1,
     };
+    set_reach(writer);
 }
 
 /* The smallest cursor. A cursor ahead of what is published, or one that fell out of the ring although its receiver is
@@ -45,12 +55,17 @@ static uint64_t scan(struct um_smx_writer *writer)
     return least;
 }
 
+/* What is left of the ring when a record of `size` has no place there. */
+static uint64_t padding(const struct um_smx_writer *writer, uint64_t size)
+{
+    uint64_t rest = writer->ring_len - (writer->claimed & writer->mask);
+    return size > rest ? rest : 0;
+}
+
 enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len)
 {
-    uint64_t size = um_smx_record_size(writer->align, len);
-    uint64_t offset = writer->claimed & writer->mask;
-    uint64_t pad = offset + size > writer->ring_len ? writer->ring_len - offset : 0;
-    uint64_t end = writer->claimed + pad + size + UM_SMX_RECORD_HEADER;
+    uint64_t size = UM_SMX_RECORD_SIZE(writer, len);
+    uint64_t end = writer->claimed + padding(writer, size) + size + UM_SMX_RECORD_HEADER;
     if (end - writer->published > writer->ring_len) {
         return UM_SMX_TOO_MANY;
     }
@@ -66,13 +81,22 @@ enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len)
         limit = least + writer->ring_len;
     }
     writer->limit = limit;
+    set_reach(writer);
     return end <= limit ? UM_SMX_CLAIMED : UM_SMX_FULL;
 }
 
-void um_smx_pad(struct um_smx_writer *writer, uint64_t size)
+bool um_smx_extend(struct um_smx_writer *writer, uint64_t size)
 {
-    struct um_smx_record *record = um_smx_at(writer->ring, writer->claimed & writer->mask);
-    um_smx_append(writer, record, um_smx_word(UM_SMX_PAD, size), size);
+    uint64_t pad = padding(writer, size);
+    if (writer->claimed + pad + size + UM_SMX_RECORD_HEADER > writer->limit) {
+        return false;
+    }
+    if (pad > 0) {
+        struct um_smx_record *record = um_smx_at(writer->ring, writer->claimed & writer->mask);
+        um_smx_append(writer, record, writer->claimed, pad, um_smx_word(UM_SMX_PAD, pad), 0, 0);
+    }
+    set_reach(writer);
+    return true;
 }
 
 /* ---- cancelling ---- */
@@ -85,17 +109,19 @@ static uint32_t outstanding_word(const struct um_smx_writer *writer, uint64_t po
     return atomic_load_explicit(&um_smx_at(writer->ring, pos & writer->mask)->commit, memory_order_relaxed);
 }
 
-static uint64_t word_size(uint64_t align, uint32_t word)
+/* The size that the commit word of any record tells, `size` being that of a record with its length as payload. */
+static uint64_t word_size(uint32_t word, uint64_t size)
 {
-    uint32_t len = word & UM_SMX_LENGTH_MASK;
-    return word >> UM_SMX_TYPE_SHIFT == UM_SMX_PAD ? len : um_smx_record_size(align, len);
+    return word >> UM_SMX_TYPE_SHIFT == UM_SMX_PAD ? word & UM_SMX_LENGTH_MASK : size;
 }
 
-static bool is_data_of(const struct um_smx_writer *writer, uint64_t pos, uint32_t word, uint32_t topic_idx)
+static bool is_of(const struct um_smx_writer *writer, uint64_t pos, uint32_t topic_idx)
 {
+    if (pos == writer->published) {
+        return writer->first_topic_idx == topic_idx;
+    }
     const struct um_smx_record *record = um_smx_at(writer->ring, pos & writer->mask);
-    return word >> UM_SMX_TYPE_SHIFT == UM_SMX_DATA &&
-           atomic_load_explicit(&record->topic_idx, memory_order_relaxed) == topic_idx;
+    return atomic_load_explicit(&record->topic_idx, memory_order_relaxed) == topic_idx;
 }
 
 static void mark_cancelled(struct um_smx_writer *writer, uint64_t pos, uint32_t word)
@@ -110,20 +136,24 @@ static void mark_cancelled(struct um_smx_writer *writer, uint64_t pos, uint32_t 
 
 uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx, uint64_t *bytes)
 {
-    uint32_t own = 0;
+    uint32_t own = 0, others = 0;
     *bytes = 0;
     for (uint64_t pos = writer->published; pos != writer->claimed;) {
         uint32_t word = outstanding_word(writer, pos);
-        if (is_data_of(writer, pos, word, topic_idx)) {
-            mark_cancelled(writer, pos, word);
-            *bytes += word & UM_SMX_LENGTH_MASK;
-            own++;
+        if (word >> UM_SMX_TYPE_SHIFT == UM_SMX_DATA) {
+            if (is_of(writer, pos, topic_idx)) {
+                mark_cancelled(writer, pos, word);
+                *bytes += word & UM_SMX_LENGTH_MASK;
+                own++;
+            } else {
+                others++;
+            }
         }
-        pos += word_size(writer->align, word);
+        pos += word_size(word, UM_SMX_RECORD_SIZE(writer, word & UM_SMX_LENGTH_MASK));
     }
-    writer->outstanding -= own;
-    if (writer->outstanding == 0) { /* nobody else's: as if it had never been claimed */
+    if (others == 0) { /* as if nothing had ever been claimed */
         writer->claimed = writer->published;
+        set_reach(writer);
     }
     return own;
 }
@@ -137,7 +167,8 @@ void um_smx_reader_init(struct um_smx_reader *reader, const struct um_shm_segmen
         .ring = segment->ring,
         .ring_len = segment->ring_len,
         .mask = segment->ring_len - 1,
-        .align = segment->rec_align,
+        .round = UM_SMX_ROUND(segment->rec_align),
+        .align_mask = ~((uint64_t)segment->rec_align - 1),
         .payload_max = segment->datagram_max - UM_SMX_RECORD_HEADER,
         .pos = start,
         .released = start,
@@ -150,7 +181,7 @@ void um_smx_reader_init(struct um_smx_reader *reader, const struct um_shm_segmen
 static bool pass_over(struct um_smx_reader *reader, uint32_t word)
 {
     uint64_t offset = reader->pos & reader->mask;
-    uint64_t size = word_size(reader->align, word);
+    uint64_t size = word_size(word, UM_SMX_RECORD_SIZE(reader, word & UM_SMX_LENGTH_MASK));
     uint32_t type = word >> UM_SMX_TYPE_SHIFT;
     if (type == UM_SMX_PAD ? size != reader->ring_len - offset : size > reader->ring_len - offset) {
         return false;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "transport/shm/um_shm_segment.h"
+#include "transport/shm/um_shm_spin.h"
 
 #define UM_SMX_RECORD_HEADER 16u
 #define UM_SMX_LENGTH_MASK 0x0fffffffu
@@ -48,20 +49,39 @@ struct um_smx_record {
 /* ---- writer ---- */
 
 struct um_smx_writer {
+    /* What a message touches, in one cache line. */
     uint8_t *ring;
-    uint64_t ring_len, mask;
-    uint64_t align; /* of records */
-    uint64_t claimed, published, limit;
-    uint64_t tail; /* last value of header->tail */
+    uint64_t mask;
+    uint64_t round, align_mask; /* size of a record: payload length + round, and align_mask */
+    uint64_t claimed, published;
+    uint64_t reach; /* a record that ends here or before is claimed without a look: room by the last scan, and the
+                       ring's end */
     uint32_t payload_max;
-    uint32_t first_commit; /* commit word held back: of the record at `published`, when claimed > published */
+    /* Held back: header of the record at `published`, when claimed > published. The three lie apart: stored as a pair
+     * and loaded one by one, they would make the processor wait. */
+    uint32_t first_commit;
+    bool counting;
+    uint32_t first_topic_idx;
+    /* The rest. */
+    int32_t laggard; /* slot that holds the writer up, as of the last scan; -1: none */
+    uint32_t first_sqn;
+    _Atomic uint64_t messages, bytes; /* with `counting`: data records and their bytes; any thread reads */
+    uint64_t ring_len;
+    uint64_t limit; /* of what is claimed, and the commit word behind it, by the last scan */
+    uint64_t tail;  /* last value of header->tail */
     struct um_shm_header *header;
     struct um_shm_slot *slots;
     uint32_t slot_count;
-    uint32_t evicted;     /* slots given up because their cursor was impossible */
-    int32_t laggard;      /* slot that holds the writer up, as of the last scan; -1: none */
-    uint64_t outstanding; /* data records claimed and not published */
+    uint32_t evicted; /* slots given up because their cursor was impossible */
 };
+
+static inline void um_smx_count(struct um_smx_writer *writer, uint64_t messages, uint64_t bytes)
+{
+    messages += atomic_load_explicit(&writer->messages, memory_order_relaxed);
+    bytes += atomic_load_explicit(&writer->bytes, memory_order_relaxed);
+    atomic_store_explicit(&writer->messages, messages, memory_order_relaxed);
+    atomic_store_explicit(&writer->bytes, bytes, memory_order_relaxed);
+}
 
 /* On a segment just created, or on memory laid out like one. */
 void um_smx_writer_init(struct um_smx_writer *writer, struct um_shm_header *header, struct um_shm_slot *slots,
@@ -77,34 +97,55 @@ enum um_smx_claim {
 enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len);
 /* Gives back the records of this topic. Returns how many there were, *bytes their payload; the others stay claimed. */
 uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx, uint64_t *bytes);
-/* Fills the rest of the ring; internal. */
-void um_smx_pad(struct um_smx_writer *writer, uint64_t size);
+/* Is there room for a record of `size` beyond `reach`, by the last scan? Fills the rest of the ring when the record has
+ * to begin anew at its start. Internal. */
+bool um_smx_extend(struct um_smx_writer *writer, uint64_t size);
 
 static inline struct um_smx_record *um_smx_at(uint8_t *ring, uint64_t offset)
 {
     return (struct um_smx_record *)(void *)(ring + offset);
 }
 
-static inline uint64_t um_smx_record_size(uint64_t align, uint64_t len)
-{
-    return (UM_SMX_RECORD_HEADER + len + align - 1) & ~(align - 1);
-}
+/* In the ring, of a payload of `len` bytes. */
+#define UM_SMX_ROUND(align) (UM_SMX_RECORD_HEADER + (align)-1)
+#define UM_SMX_RECORD_SIZE(end, len) (((len) + (end)->round) & (end)->align_mask)
 
 static inline uint32_t um_smx_word(enum um_smx_type type, uint64_t len)
 {
     return (uint32_t)type << UM_SMX_TYPE_SHIFT | (uint32_t)len;
 }
 
-/* The commit word of a record being written: kept back for the first of a batch, stored for the others. */
-static inline void um_smx_append(struct um_smx_writer *writer, struct um_smx_record *record, uint32_t word,
-                                 uint64_t size)
+/* The header of a record being written. That of the first of a batch is kept back: readers poll its cache line, and a
+ * store would have to wait for the line now and once more when the commit word follows. */
+static inline void um_smx_append(struct um_smx_writer *writer, struct um_smx_record *record, uint64_t claimed,
+                                 uint64_t size, uint32_t word, uint32_t topic_idx, uint32_t sqn)
 {
-    if (writer->claimed == writer->published) {
+    if (claimed == writer->published) {
         writer->first_commit = word;
+        writer->first_topic_idx = topic_idx;
+        writer->first_sqn = sqn;
     } else {
+        atomic_store_explicit(&record->topic_idx, topic_idx, memory_order_relaxed);
+        atomic_store_explicit(&record->sqn, sqn, memory_order_relaxed);
         atomic_store_explicit(&record->commit, word, memory_order_relaxed);
     }
-    writer->claimed += size;
+    writer->claimed = claimed + size;
+}
+
+/* Does a record of `size` fit without a look? */
+static inline bool um_smx_reaches(const struct um_smx_writer *writer, uint64_t size)
+{
+    return writer->claimed + size <= writer->reach;
+}
+
+/* Claim what um_smx_reaches(). */
+static inline struct um_smx_record *um_smx_claim_reached(struct um_smx_writer *writer, uint64_t size, size_t len,
+                                                         uint32_t topic_idx, uint32_t sqn)
+{
+    uint64_t claimed = writer->claimed;
+    struct um_smx_record *record = um_smx_at(writer->ring, claimed & writer->mask);
+    um_smx_append(writer, record, claimed, size, um_smx_word(UM_SMX_DATA, len), topic_idx, sqn);
+    return record;
 }
 
 /* The record at the end of what is claimed, or NULL: no room by the last scan, see um_smx_refill(). `len` is at most
@@ -112,24 +153,11 @@ static inline void um_smx_append(struct um_smx_writer *writer, struct um_smx_rec
 static inline struct um_smx_record *um_smx_claim(struct um_smx_writer *writer, size_t len, uint32_t topic_idx,
                                                  uint32_t sqn)
 {
-    uint64_t size = um_smx_record_size(writer->align, len);
-    uint64_t offset = writer->claimed & writer->mask;
-    if (__builtin_expect(offset + size > writer->ring_len, 0)) {
-        uint64_t pad = writer->ring_len - offset;
-        if (writer->claimed + pad + size + UM_SMX_RECORD_HEADER > writer->limit) {
-            return NULL;
-        }
-        um_smx_pad(writer, pad);
-        offset = 0;
-    } else if (__builtin_expect(writer->claimed + size + UM_SMX_RECORD_HEADER > writer->limit, 0)) {
-        return NULL; /* the commit word of the following record needs room, too */
+    uint64_t size = UM_SMX_RECORD_SIZE(writer, len);
+    if (__builtin_expect(!um_smx_reaches(writer, size), 0) && !um_smx_extend(writer, size)) {
+        return NULL;
     }
-    struct um_smx_record *record = um_smx_at(writer->ring, offset);
-    atomic_store_explicit(&record->topic_idx, topic_idx, memory_order_relaxed);
-    atomic_store_explicit(&record->sqn, sqn, memory_order_relaxed);
-    um_smx_append(writer, record, um_smx_word(UM_SMX_DATA, len), size);
-    writer->outstanding++;
-    return record;
+    return um_smx_claim_reached(writer, size, len, topic_idx, sqn);
 }
 
 /* Ask for a cache line that will be written soon. */
@@ -142,30 +170,23 @@ static inline void um_smx_prefetch(const uint8_t *at)
 #endif
 }
 
-/* Would um_smx_claim() fail by the last scan? */
-static inline bool um_smx_refill_wanted(const struct um_smx_writer *writer, size_t len)
-{
-    uint64_t size = um_smx_record_size(writer->align, len);
-    uint64_t offset = writer->claimed & writer->mask;
-    uint64_t pad = offset + size > writer->ring_len ? writer->ring_len - offset : 0;
-    return writer->claimed + pad + size + UM_SMX_RECORD_HEADER > writer->limit;
-}
-
 static inline void um_smx_publish(struct um_smx_writer *writer)
 {
-    if (writer->claimed == writer->published) {
+    uint64_t claimed = writer->claimed, published = writer->published, mask = writer->mask;
+    uint8_t *ring = writer->ring;
+    if (claimed == published) {
         return;
     }
-    struct um_smx_record *first = um_smx_at(writer->ring, writer->published & writer->mask);
-    struct um_smx_record *following = um_smx_at(writer->ring, writer->claimed & writer->mask);
-    atomic_store_explicit(&following->commit, 0, memory_order_relaxed);
+    writer->published = claimed;
+    struct um_smx_record *first = um_smx_at(ring, published & mask);
+    atomic_store_explicit(&um_smx_at(ring, claimed & mask)->commit, 0, memory_order_relaxed);
+    atomic_store_explicit(&first->topic_idx, writer->first_topic_idx, memory_order_relaxed);
+    atomic_store_explicit(&first->sqn, writer->first_sqn, memory_order_relaxed);
     atomic_store_explicit(&first->commit, writer->first_commit, memory_order_release);
-    writer->published = writer->claimed;
-    writer->outstanding = 0;
     /* Stores become visible in their order: the next commit word would wait for the lines that are written before it.
      */
-    um_smx_prefetch(writer->ring + ((writer->claimed + 64) & writer->mask));
-    um_smx_prefetch(writer->ring + ((writer->claimed + 128) & writer->mask));
+    um_smx_prefetch(ring + ((claimed + 64) & mask));
+    um_smx_prefetch(ring + ((claimed + 128) & mask));
 }
 
 /* ---- reader ---- */
@@ -173,11 +194,13 @@ static inline void um_smx_publish(struct um_smx_writer *writer)
 struct um_smx_reader {
     const uint8_t *ring; /* mapped read-only */
     uint64_t ring_len, mask;
-    uint64_t align;
-    uint32_t payload_max;
-    uint64_t pos;      /* of the next record */
-    uint64_t released; /* last value of slot->read_pos */
+    uint64_t round, align_mask; /* size of a record: payload length + round, and align_mask */
+    uint64_t pos;               /* of the next record */
+    uint64_t released;          /* last value of slot->read_pos */
     uint64_t release_step;
+    uint32_t payload_max;
+    unsigned linger; /* looks at an empty ring before a read is over; set by the reader's owner */
+    bool drained;    /* the last um_smx_peek() found nothing published */
     struct um_shm_slot *slot;
     uint64_t unknown; /* records of a type this version does not know, passed over */
 };
@@ -211,14 +234,15 @@ static inline uint32_t um_smx_commit_at(const struct um_smx_reader *reader)
 
 /* The data record that is next, if it is one. Returns its size in the ring; 0 when it is not published, or no data, or
  * impossible. */
-static inline uint64_t um_smx_peek(const struct um_smx_reader *reader, struct um_smx_message *out)
+static inline uint64_t um_smx_peek(struct um_smx_reader *reader, struct um_smx_message *out)
 {
     uint64_t offset = reader->pos & reader->mask;
     const struct um_smx_record *record = (const struct um_smx_record *)(const void *)(reader->ring + offset);
     uint32_t word = atomic_load_explicit(&record->commit, memory_order_acquire);
-    uint32_t len = word & UM_SMX_LENGTH_MASK;
-    uint64_t size = um_smx_record_size(reader->align, len);
-    if (word >> UM_SMX_TYPE_SHIFT != UM_SMX_DATA || len > reader->payload_max || size > reader->ring_len - offset) {
+    uint32_t len = word - um_smx_word(UM_SMX_DATA, 0); /* of another type: longer than any payload */
+    uint64_t size = UM_SMX_RECORD_SIZE(reader, len);
+    if (len > reader->payload_max || size > reader->ring_len - offset) {
+        reader->drained = word == 0;
         return 0;
     }
     out->data = record->payload;
@@ -226,6 +250,19 @@ static inline uint64_t um_smx_peek(const struct um_smx_reader *reader, struct um
     out->topic_idx = atomic_load_explicit(&record->topic_idx, memory_order_relaxed);
     out->sqn = atomic_load_explicit(&record->sqn, memory_order_relaxed);
     return size;
+}
+
+/* Look again until there is something, up to `looks` times. Returns how many of them are left. A tight loop: the
+ * processor foresees its end when answers take equally long, and runs ahead into their handling. */
+static inline unsigned um_smx_await(const struct um_smx_reader *reader, unsigned looks)
+{
+    const struct um_smx_record *record =
+        (const struct um_smx_record *)(const void *)(reader->ring + (reader->pos & reader->mask));
+    while (looks > 0 && atomic_load_explicit(&record->commit, memory_order_relaxed) == 0) {
+        um_shm_relax(); /* leaves the cache line to the source */
+        looks--;
+    }
+    return looks;
 }
 
 static inline bool um_smx_take(struct um_smx_reader *reader, struct um_smx_message *out)
@@ -241,7 +278,7 @@ static inline enum um_smx_read um_smx_next(struct um_smx_reader *reader, struct 
     if (__builtin_expect(um_smx_take(reader, out), 1)) {
         return UM_SMX_MESSAGE;
     }
-    return um_smx_commit_at(reader) == 0 ? UM_SMX_IDLE : um_smx_next_slow(reader, out);
+    return reader->drained ? UM_SMX_IDLE : um_smx_next_slow(reader, out);
 }
 
 /* Everything read so far may be overwritten. */

@@ -163,7 +163,7 @@ static inline uint8_t *claim(struct um_smx_session *session, struct um_src_strea
         }
         record = um_smx_claim(&session->writer, len, stream->tidx, stream->next_sqn);
     }
-    um_smx_count_claim(session, stream, len);
+    um_smx_count_claim(&session->writer, stream, len);
     return record->payload;
 }
 
@@ -230,14 +230,16 @@ static int send_gathered(struct um_src_stream *stream, struct um_send *send)
 static int send_run(struct um_src_stream *stream, struct um_send_run *run)
 {
     struct um_smx_session *session = um_smx_session_of(stream->session);
+    struct um_smx_writer *writer = &session->writer;
+    unsigned unpublished = 0;
     int rc = 0;
     um_src_session_lock(&session->base);
     while (run->sent < run->count && (rc = closed_or(stream)) == 0) {
         size_t len = run->lengths != NULL ? run->lengths[run->sent] : run->length;
         const uint8_t *data = run->base + (run->offsets != NULL ? run->offsets[run->sent] : run->sent * run->stride);
-        struct um_smx_writer *writer = &session->writer;
-        if (writer->outstanding >= RUN_PUBLISH || um_smx_refill_wanted(writer, len)) {
+        if (unpublished++ >= RUN_PUBLISH || !um_smx_reaches(writer, UM_SMX_RECORD_SIZE(writer, len))) {
             um_smx_publish(writer);
+            unpublished = 1;
         }
         uint8_t *out = claim(session, stream, len, run->flags, &run->waited);
         if (out == NULL) {
@@ -249,7 +251,7 @@ static int send_run(struct um_src_stream *stream, struct um_send_run *run)
         }
         run->sent++;
     }
-    um_smx_publish(&session->writer);
+    um_smx_publish(writer);
     um_src_session_unlock(&session->base);
     return rc;
 }
@@ -280,11 +282,13 @@ int um_smx_acquire_slowly(struct um_src_stream *stream, void **buffer, size_t le
 
 void um_smx_buffs_cancel(struct um_src_stream *stream)
 {
-    struct um_smx_session *session = um_smx_session_of(stream->session);
+    struct um_smx_writer *writer = um_smx_writer_of(stream);
     uint64_t bytes;
-    uint32_t count = um_smx_cancel(&session->writer, stream->tidx, &bytes);
+    uint32_t count = um_smx_cancel(writer, stream->tidx, &bytes);
     stream->next_sqn -= count;
-    stream->messages_sent -= count;
-    stream->bytes_sent -= bytes;
-    um_smx_count(session, -(uint64_t)count, -(bytes + (uint64_t)count * UM_SMX_RECORD_HEADER));
+    atomic_fetch_sub_explicit(&stream->messages_sent, count, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&stream->bytes_sent, bytes, memory_order_relaxed);
+    if (writer->counting) {
+        um_smx_count(writer, -(uint64_t)count, -(bytes + (uint64_t)count * UM_SMX_RECORD_HEADER));
+    }
 }

@@ -14,12 +14,10 @@
 struct um_smx_session {
     struct um_src_session base; /* first */
     struct um_smx_writer writer;
-    bool count;                             /* fixed: transport_lbtsmx_message_statistics_enabled */
-    _Atomic uint64_t msgs_sent, bytes_sent; /* writer; read by any thread */
-    _Atomic uint32_t blocked_by;            /* process that holds the writer up now, 0: none; any thread reads */
-    _Atomic uint64_t blocked_ns;            /* all waiting of senders so far; any thread reads */
-    _Atomic uint64_t receivers_lost;        /* slots taken from dead receivers, or given up for an impossible cursor */
-    uint32_t evictions_told;                /* lock: writer.evicted as of the last log line */
+    _Atomic uint32_t blocked_by;     /* process that holds the writer up now, 0: none; any thread reads */
+    _Atomic uint64_t blocked_ns;     /* all waiting of senders so far; any thread reads */
+    _Atomic uint64_t receivers_lost; /* slots taken from dead receivers, or given up for an impossible cursor */
+    uint32_t evictions_told;         /* lock: writer.evicted as of the last log line */
     struct um_shm_segment segment;
     struct um_smx_sources *pool;    /* [loop] */
     struct um_list node;            /* [loop] pool->sessions */
@@ -57,45 +55,39 @@ int um_smx_acquire_slowly(struct um_src_stream *stream, void **buffer, size_t le
 
 static inline bool um_smx_is(const struct um_src_stream *stream)
 {
-    return stream->session != NULL && stream->session->ops == &um_smx_session_ops;
+    return stream->writer != NULL;
 }
 
-static inline void um_smx_count(struct um_smx_session *session, uint64_t msgs, uint64_t bytes)
+static inline struct um_smx_writer *um_smx_writer_of(const struct um_src_stream *stream)
 {
-    if (__builtin_expect(session->count, 0)) {
-        msgs += atomic_load_explicit(&session->msgs_sent, memory_order_relaxed);
-        bytes += atomic_load_explicit(&session->bytes_sent, memory_order_relaxed);
-        atomic_store_explicit(&session->msgs_sent, msgs, memory_order_relaxed);
-        atomic_store_explicit(&session->bytes_sent, bytes, memory_order_relaxed);
-    }
+    return stream->writer;
 }
 
-static inline void um_smx_count_claim(struct um_smx_session *session, struct um_src_stream *stream, size_t len)
+static inline void um_smx_count_claim(struct um_smx_writer *writer, struct um_src_stream *stream, size_t len)
 {
     stream->next_sqn++;
-    stream->messages_sent++;
-    stream->bytes_sent += len;
-    um_smx_count(session, 1, len + UM_SMX_RECORD_HEADER);
+    um_src_count(stream, len);
+    if (__builtin_expect(writer->counting, 0)) {
+        um_smx_count(writer, 1, len + UM_SMX_RECORD_HEADER);
+    }
 }
 
 static inline __attribute__((always_inline)) int um_smx_buff_acquire(struct um_src_stream *stream, void **buffer,
                                                                      size_t len, int flags)
 {
-    struct um_smx_session *session = um_smx_session_of(stream->session);
-    if (__builtin_expect(len <= session->writer.payload_max, 1)) {
-        struct um_smx_record *record = um_smx_claim(&session->writer, len, stream->tidx, stream->next_sqn);
-        if (__builtin_expect(record != NULL, 1)) {
-            um_smx_count_claim(session, stream, len);
-            *buffer = record->payload;
-            return 0;
-        }
+    struct um_smx_writer *writer = um_smx_writer_of(stream);
+    uint64_t size = UM_SMX_RECORD_SIZE(writer, len);
+    if (__builtin_expect(len <= writer->payload_max && um_smx_reaches(writer, size), 1)) {
+        *buffer = um_smx_claim_reached(writer, size, len, stream->tidx, stream->next_sqn)->payload;
+        um_smx_count_claim(writer, stream, len);
+        return 0;
     }
     return um_smx_acquire_slowly(stream, buffer, len, flags);
 }
 
 static inline void um_smx_buffs_complete(struct um_src_stream *stream)
 {
-    um_smx_publish(&um_smx_session_of(stream->session)->writer);
+    um_smx_publish(um_smx_writer_of(stream));
 }
 
 /* What lbm_src_topic_alloc() tells of options that mean nothing to LBT-SMX. */

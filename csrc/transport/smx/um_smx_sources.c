@@ -43,16 +43,16 @@ static void session_stats(struct um_src_session *base, lbm_src_transport_stats_t
     source_info(base, &info);
     um_source_string_format(&info, out->source, sizeof out->source);
     out->transport.lbtsmx.num_clients = (lbm_ulong_t)session_clients(base);
-    out->transport.lbtsmx.msgs_sent = atomic_load_explicit(&session->msgs_sent, memory_order_relaxed);
-    out->transport.lbtsmx.bytes_sent = atomic_load_explicit(&session->bytes_sent, memory_order_relaxed);
+    out->transport.lbtsmx.msgs_sent = atomic_load_explicit(&session->writer.messages, memory_order_relaxed);
+    out->transport.lbtsmx.bytes_sent = atomic_load_explicit(&session->writer.bytes, memory_order_relaxed);
 }
 
 /* Lock. */
 static void session_stats_reset(struct um_src_session *base)
 {
     struct um_smx_session *session = um_smx_session_of(base);
-    atomic_store_explicit(&session->msgs_sent, 0, memory_order_relaxed);
-    atomic_store_explicit(&session->bytes_sent, 0, memory_order_relaxed);
+    atomic_store_explicit(&session->writer.messages, 0, memory_order_relaxed);
+    atomic_store_explicit(&session->writer.bytes, 0, memory_order_relaxed);
 }
 
 static void session_counts(const struct um_src_session *base, struct um_src_counts *out)
@@ -236,7 +236,8 @@ static struct um_smx_session *session_create(struct um_smx_sources *pool, const 
         return NULL;
     }
     um_smx_writer_init(&session->writer, session->segment.header, session->segment.slots, session->segment.ring);
-    session->count = pool->env->opts->transport_lbtsmx_message_statistics_enabled != 0;
+    session->base.writer = &session->writer;
+    session->writer.counting = pool->env->opts->transport_lbtsmx_message_statistics_enabled != 0;
     session->pool = pool;
     session->explicit_id = explicit_id;
     session->window = opts->transport_lbtsmx_transmission_window_size;
