@@ -30,6 +30,7 @@ struct um_smx_receivers {
     struct um_list polled;                /* [loop] smx_receiver.node */
     bool started;                         /* [loop] */
     uint64_t wall_ns;                     /* [loop] time of day at the last look at the clock */
+    unsigned linger;                      /* [loop] looks at an empty ring before a read ends */
     struct um_shm_control_object control; /* [loop] shows the context to tools */
     pthread_mutex_t lock;
     pthread_cond_t wake; /* there is something to poll, or stop */
@@ -129,7 +130,7 @@ static inline unsigned deliver_from_ring(struct smx_receiver *receiver, unsigned
     }
     struct um_list *others = &receiver->receivers->polled;
     bool alone = others->next == &receiver->node && others->prev == &receiver->node;
-    receiver->reader.linger = alone && stream->no_read_end ? LINGER : 0;
+    receiver->reader.linger = alone && stream->no_read_end ? receiver->receivers->linger : 0;
     unsigned count = stream->events->on_ring(stream, &receiver->reader, most, wall_ns, &bytes);
     session->msgs_rcved += count;
     session->bytes_rcved += bytes + (uint64_t)count * UM_SMX_RECORD_HEADER;
@@ -258,6 +259,7 @@ static void poll_for_a_while(struct um_smx_receivers *receivers, struct um_shm_s
     struct um_loop *loop = receivers->env->loop;
     uint64_t now_ns = tick(receivers, loop);
     uint32_t idle = 0;
+    receivers->linger = spin->crowded ? 0 : LINGER;
     for (uint32_t rounds = 1; rounds <= STAY_ROUNDS && !um_loop_guest_wanted(loop); rounds++) {
         if (poll_round(receivers, now_ns)) {
             idle = 0;
