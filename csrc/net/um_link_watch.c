@@ -119,7 +119,7 @@ static void on_readable(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
         if (from.nl_pid != 0) { /* only the kernel is believed */
             continue;
         }
-        unsigned left = (unsigned)len;
+        int left = (int)len; /* below 0 behind the padding of the last message */
         for (const struct nlmsghdr *at = &message.header; NLMSG_OK(at, left); at = NLMSG_NEXT(at, left)) {
             if (at->nlmsg_type == RTM_NEWLINK || at->nlmsg_type == RTM_DELLINK) {
                 on_link(watch, at, now_ns);

@@ -27,7 +27,7 @@ void um_udp_out_init(struct um_udp_out *out, int fd, bool connected, bool segmen
 
 /* ---- failures ---- */
 
-/* Neither EWOULDBLOCK nor EAGAIN alone: the queue of the device is the same to us. */
+/* The socket's buffer: poll tells when there is room. Nothing tells of the queue of a device (ENOBUFS): a failure. */
 static bool is_full(int err)
 {
     return err == EAGAIN || err == EWOULDBLOCK;

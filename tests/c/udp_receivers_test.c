@@ -40,6 +40,17 @@ static struct um_udp_rcv_counts counts_of(struct udp_world *world)
     return counts;
 }
 
+static int reset_on_loop(void *arg)
+{
+    um_rcv_sessions_udp_counts_reset(arg);
+    return 0;
+}
+
+static void reset_counts(struct udp_world *world)
+{
+    um_loop_call(world->loop, reset_on_loop, world->sessions);
+}
+
 static lbm_rcv_transport_stats_t stats_of(struct udp_sink *sink)
 {
     lbm_rcv_transport_stats_t stats;
@@ -369,6 +380,17 @@ TEST(o3_what_the_kernel_drops_is_counted_per_socket_and_told_with_the_cure)
     rm_send(&source, 200, TIDX, 10); /* shows the gap: the reason is logged */
     RUN(&world, test_log_count("net.core.rmem_max") == 1);
     CHECK_CONTAINS(test_log, "transport_lbtrm_receiver_socket_buffer");
+    reset_counts(&world); /* as after a reset of the statistics: fewer are news again */
+    um_loop_run_once(world.loop, 0, 1);
+    um_loop_run_once(world.loop, 0, 1 + 11 * UM_NS_PER_SEC); /* the line is due again */
+    for (uint32_t i = 201; i < 300; i++) {
+        rm_send(&source, i, TIDX, 1000);
+    }
+    settle(&world);
+    CHECK(counts_of(&world).kernel_drops > 0 && counts_of(&world).kernel_drops < missing);
+    rm_send(&source, 300, TIDX, 10);
+    RUN(&world, test_log_count("net.core.rmem_max") == 2);
+    missing = counts_of(&world).kernel_drops;
     udp_leave(&sink);
     CHECK_EQ(counts_of(&world).kernel_drops, missing); /* survives the socket */
     udp_source_close(&source);

@@ -181,9 +181,9 @@ void um_udp_watch_drops(struct um_udp_session *session, uint64_t now_ns)
         return;
     }
     session->drops_due_ns = now_ns + UM_NS_PER_SEC;
-    uint64_t drops = um_udp_kernel_drops(session->engine->socket(session));
-    if (drops > session->drops_told) {
-        session->drops_told = drops;
+    uint64_t drops = um_udp_kernel_drops(session->engine->socket(session)), told = session->drops_told;
+    session->drops_told = drops;
+    if (drops > told || (drops < told && drops > 0)) { /* less: the counts have been reset meanwhile */
         um_log_limited(&session->owner->drop_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-9",
                        "%s: the kernel has dropped %llu datagrams at this socket because its receive buffer was full; "
                        "raise %s, and the system's limit with `sysctl -w net.core.rmem_max=<bytes>`",
