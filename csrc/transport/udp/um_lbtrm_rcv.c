@@ -73,24 +73,6 @@ static void send_nak(void *io, const uint8_t *data, size_t len)
     um_udp_watch_drops(&rcv->common, um_loop_now(receivers->env->loop));
 }
 
-static void deliver(void *io, uint64_t now_ns, const struct um_slice *payload, uint32_t sqn, bool retransmission)
-{
-    struct um_lbtrm_rcv *rcv = io;
-    rcv->common.base.position = sqn;
-    um_udp_session_deliver(&rcv->common, payload, now_ns);
-}
-
-static void lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why)
-{
-    um_udp_session_lost(io, now_ns, first, count, why);
-}
-
-static void begin(void *io, uint64_t now_ns)
-{
-    struct um_lbtrm_rcv *rcv = io;
-    um_rcv_session_activity(&rcv->common.base);
-}
-
 static void end(void *io, uint64_t now_ns, enum um_lbtr_end why)
 {
     struct um_lbtrm_rcv *rcv = io;
@@ -99,12 +81,12 @@ static void end(void *io, uint64_t now_ns, enum um_lbtr_end why)
     um_rcv_session_lost(&rcv->common.base, now_ns);
 }
 
-static void set_timer(void *io, uint64_t due_ns)
-{
-    um_udp_session_set_timer(io, due_ns);
-}
-
-static const struct um_lbtrm_receiver_ops outputs = {send_nak, deliver, lost, begin, end, set_timer};
+static const struct um_lbtrm_receiver_ops outputs = {.nak = send_nak,
+                                                     .deliver = um_udp_session_deliver,
+                                                     .lost = um_udp_session_lost,
+                                                     .begin = um_udp_session_heard,
+                                                     .end = end,
+                                                     .set_timer = um_udp_session_set_timer};
 
 /* ---- operations of the generic session ---- */
 

@@ -38,8 +38,9 @@ void um_udp_session_stop(struct um_udp_session *session)
     um_list_remove(&session->node);
 }
 
-void um_udp_session_set_timer(struct um_udp_session *session, uint64_t due_ns)
+void um_udp_session_set_timer(void *io, uint64_t due_ns)
 {
+    struct um_udp_session *session = io;
     if (session->base.state != UM_RCV_ENDED) {
         session->due_ns = due_ns;
         um_timer_arm(wheel_of(session), &session->timer, due_ns);
@@ -81,12 +82,15 @@ static bool drop_message(struct um_udp_session *session, uint64_t now_ns, const 
     return um_rcv_session_malformed(&session->base);
 }
 
-void um_udp_session_deliver(struct um_udp_session *session, const struct um_slice *payload, uint64_t now_ns)
+void um_udp_session_deliver(void *io, uint64_t now_ns, const struct um_slice *payload, uint32_t sqn,
+                            bool retransmission)
 {
+    struct um_udp_session *session = io;
     const struct um_udp_datagram *datagram = &session->owner->datagram;
     const uint8_t *at = payload->ptr;
     size_t left = payload->len;
     struct um_lbmc_msg msg;
+    session->base.position = sqn;
     msg.stamp_ns = datagram->stamp_ns;
     while (left > 0) {
         enum um_lbmc_rc rc = um_lbmc_decode(at, left, &msg);
@@ -108,9 +112,9 @@ void um_udp_session_deliver(struct um_udp_session *session, const struct um_slic
     }
 }
 
-void um_udp_session_lost(struct um_udp_session *session, uint64_t now_ns, uint32_t first, uint32_t count,
-                         enum um_lbtr_loss why)
+void um_udp_session_lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why)
 {
+    struct um_udp_session *session = io;
     session->lost_datagrams += count;
     um_log_limited(&session->lost_log, now_ns, LOST_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-7",
                    "%s: %u datagrams from number %u on are lost for good: %s; %llu of this session so far",
@@ -118,6 +122,11 @@ void um_udp_session_lost(struct um_udp_session *session, uint64_t now_ns, uint32
                    why == UM_LBTR_LOSS_WINDOW ? "the source does not keep them any more (transmission window)"
                                               : session->engine->generation_option,
                    (unsigned long long)session->lost_datagrams);
+}
+
+void um_udp_session_heard(void *io, uint64_t now_ns)
+{
+    um_rcv_session_activity(&((struct um_udp_session *)io)->base);
 }
 
 uint64_t um_udp_interval_ns(lbm_ulong_t ms, lbm_ulong_t us)

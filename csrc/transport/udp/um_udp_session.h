@@ -83,11 +83,12 @@ void um_udp_session_init(struct um_udp_session *session, struct um_udp_receivers
 void um_udp_session_stop(struct um_udp_session *session);
 void um_udp_session_enter(struct um_udp_session *session); /* into the present pass */
 void um_udp_sessions_end_pass(struct um_udp_receivers *receivers, uint64_t now_ns);
-/* Outputs of the engines. */
-void um_udp_session_set_timer(struct um_udp_session *session, uint64_t due_ns);
-void um_udp_session_deliver(struct um_udp_session *session, const struct um_slice *payload, uint64_t now_ns);
-void um_udp_session_lost(struct um_udp_session *session, uint64_t now_ns, uint32_t first, uint32_t count,
-                         enum um_lbtr_loss why);
+/* Outputs of the engines; `io` is the session. */
+void um_udp_session_set_timer(void *io, uint64_t due_ns);
+void um_udp_session_deliver(void *io, uint64_t now_ns, const struct um_slice *payload, uint32_t sqn,
+                            bool retransmission);
+void um_udp_session_lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why);
+void um_udp_session_heard(void *io, uint64_t now_ns);
 /* One warning for each option in which `opts` asks for something else than what the session was joined with. */
 void um_lbtrm_receiver_compare(const struct um_rcv_session *session, const struct um_receiver_options *opts);
 void um_lbtru_receiver_compare(const struct um_rcv_session *session, const struct um_receiver_options *opts);
