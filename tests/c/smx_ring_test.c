@@ -292,13 +292,13 @@ TEST(random_bytes_in_the_ring_never_take_the_reader_outside)
         struct um_smx_reader reader;
         struct um_smx_message m;
         for (int i = 0; i < 64; i++) {
-            uint32_t word = um_rng_u32(&rng);
+            uint64_t word = um_rng_u32(&rng) | (uint64_t)um_rng_u32(&rng) << 32;
             switch (um_rng_u32(&rng) % 4) {
             case 0:
                 word = 0;
                 break;
             case 1:
-                word = um_smx_word(1 + word % 4, um_rng_u32(&rng) % 600);
+                word = um_smx_word(1 + word % 4, um_rng_u32(&rng) % 600, (uint32_t)(word >> 32));
                 break;
             case 2:
                 word &= 0xf00000ff;

@@ -93,7 +93,7 @@ bool um_smx_extend(struct um_smx_writer *writer, uint64_t size)
     }
     if (pad > 0) {
         struct um_smx_record *record = um_smx_at(writer->ring, writer->claimed & writer->mask);
-        um_smx_append(writer, record, writer->claimed, pad, um_smx_word(UM_SMX_PAD, pad), 0, 0);
+        um_smx_append(writer, record, writer->claimed, pad, um_smx_word(UM_SMX_PAD, pad, 0), 0);
     }
     set_reach(writer);
     return true;
@@ -101,7 +101,7 @@ bool um_smx_extend(struct um_smx_writer *writer, uint64_t size)
 
 /* ---- cancelling ---- */
 
-static uint32_t outstanding_word(const struct um_smx_writer *writer, uint64_t pos)
+static uint64_t outstanding_word(const struct um_smx_writer *writer, uint64_t pos)
 {
     if (pos == writer->published) {
         return writer->first_commit;
@@ -110,23 +110,14 @@ static uint32_t outstanding_word(const struct um_smx_writer *writer, uint64_t po
 }
 
 /* The size that the commit word of any record tells, `size` being that of a record with its length as payload. */
-static uint64_t word_size(uint32_t word, uint64_t size)
+static uint64_t word_size(uint64_t word, uint64_t size)
 {
-    return word >> UM_SMX_TYPE_SHIFT == UM_SMX_PAD ? word & UM_SMX_LENGTH_MASK : size;
+    return um_smx_type(word) == UM_SMX_PAD ? um_smx_len(word) : size;
 }
 
-static bool is_of(const struct um_smx_writer *writer, uint64_t pos, uint32_t topic_idx)
+static void mark_cancelled(struct um_smx_writer *writer, uint64_t pos, uint64_t word)
 {
-    if (pos == writer->published) {
-        return writer->first_topic_idx == topic_idx;
-    }
-    const struct um_smx_record *record = um_smx_at(writer->ring, pos & writer->mask);
-    return atomic_load_explicit(&record->topic_idx, memory_order_relaxed) == topic_idx;
-}
-
-static void mark_cancelled(struct um_smx_writer *writer, uint64_t pos, uint32_t word)
-{
-    word = um_smx_word(UM_SMX_CANCELLED, word & UM_SMX_LENGTH_MASK);
+    word = um_smx_word(UM_SMX_CANCELLED, um_smx_len(word), um_smx_topic_idx(word));
     if (pos == writer->published) {
         writer->first_commit = word;
     } else {
@@ -139,17 +130,17 @@ uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx, uint64_
     uint32_t own = 0, others = 0;
     *bytes = 0;
     for (uint64_t pos = writer->published; pos != writer->claimed;) {
-        uint32_t word = outstanding_word(writer, pos);
-        if (word >> UM_SMX_TYPE_SHIFT == UM_SMX_DATA) {
-            if (is_of(writer, pos, topic_idx)) {
+        uint64_t word = outstanding_word(writer, pos);
+        if (um_smx_type(word) == UM_SMX_DATA) {
+            if (um_smx_topic_idx(word) == topic_idx) {
                 mark_cancelled(writer, pos, word);
-                *bytes += word & UM_SMX_LENGTH_MASK;
+                *bytes += um_smx_len(word);
                 own++;
             } else {
                 others++;
             }
         }
-        pos += word_size(word, UM_SMX_RECORD_SIZE(writer, word & UM_SMX_LENGTH_MASK));
+        pos += word_size(word, UM_SMX_RECORD_SIZE(writer, um_smx_len(word)));
     }
     if (others == 0) { /* as if nothing had ever been claimed */
         writer->claimed = writer->published;
@@ -178,18 +169,18 @@ void um_smx_reader_init(struct um_smx_reader *reader, const struct um_shm_segmen
 }
 
 /* One record that is not data. False: it is none at all. */
-static bool pass_over(struct um_smx_reader *reader, uint32_t word)
+static bool pass_over(struct um_smx_reader *reader, uint64_t word)
 {
     uint64_t offset = reader->pos & reader->mask;
-    uint64_t size = word_size(word, UM_SMX_RECORD_SIZE(reader, word & UM_SMX_LENGTH_MASK));
-    uint32_t type = word >> UM_SMX_TYPE_SHIFT;
+    uint64_t size = word_size(word, UM_SMX_RECORD_SIZE(reader, um_smx_len(word)));
+    enum um_smx_type type = um_smx_type(word);
     if (type == UM_SMX_PAD ? size != reader->ring_len - offset : size > reader->ring_len - offset) {
         return false;
     }
-    if (type == UM_SMX_DATA && (word & UM_SMX_LENGTH_MASK) > reader->payload_max) {
+    if (type == UM_SMX_DATA && um_smx_len(word) > reader->payload_max) {
         return false;
     }
-    reader->unknown += type == UM_SMX_CONTROL || type > UM_SMX_CONTROL || type == 0;
+    reader->unknown += type >= UM_SMX_CONTROL || type == 0;
     reader->pos += size;
     return true;
 }
@@ -199,11 +190,11 @@ enum um_smx_read um_smx_next_slow(struct um_smx_reader *reader, struct um_smx_me
 {
     uint64_t most = reader->pos + reader->ring_len;
     while (reader->pos < most) {
-        uint32_t word = um_smx_commit_at(reader);
+        uint64_t word = um_smx_commit_at(reader);
         if (word == 0) {
             return UM_SMX_IDLE;
         }
-        if (word >> UM_SMX_TYPE_SHIFT == UM_SMX_DATA) {
+        if (um_smx_type(word) == UM_SMX_DATA) {
             return um_smx_take(reader, out) ? UM_SMX_MESSAGE : UM_SMX_CORRUPT;
         }
         if (!pass_over(reader, word)) {
@@ -216,7 +207,7 @@ enum um_smx_read um_smx_next_slow(struct um_smx_reader *reader, struct um_smx_me
 bool um_smx_reader_skip(struct um_smx_reader *reader)
 {
     uint64_t most = reader->pos + reader->ring_len;
-    uint32_t word;
+    uint64_t word;
     while (reader->pos < most && (word = um_smx_commit_at(reader)) != 0) {
         if (!pass_over(reader, word)) {
             return false;

@@ -28,6 +28,7 @@
 #define UM_SMX_RECORD_HEADER 16u
 #define UM_SMX_LENGTH_MASK 0x0fffffffu
 #define UM_SMX_TYPE_SHIFT 28
+#define UM_SMX_TOPIC_SHIFT 32
 
 enum um_smx_type {
     UM_SMX_DATA = 1,
@@ -37,11 +38,10 @@ enum um_smx_type {
 };
 
 struct um_smx_record {
-    /* Type and payload length; 0: not published. Writer: release (relaxed for all of a batch but its first record, and
-     * to clear it before the record in front of it is published). Readers: acquire. */
-    _Atomic uint32_t commit;
-    _Atomic uint32_t topic_idx; /* relaxed: ordered by commit, like the rest */
-    _Atomic uint32_t sqn;
+    /* Type, payload length and topic index; 0: not published. Writer: release (relaxed for all of a batch but its first
+     * record, and to clear it before the record in front of it is published). Readers: acquire. */
+    _Atomic uint64_t commit;
+    _Atomic uint32_t sqn; /* relaxed: ordered by commit, like the payload */
     uint32_t reserved;
     uint8_t payload[];
 };
@@ -57,14 +57,10 @@ struct um_smx_writer {
     uint64_t reach; /* a record that ends here or before is claimed without a look: room by the last scan, and the
                        ring's end */
     uint32_t payload_max;
-    /* Held back: header of the record at `published`, when claimed > published. The three lie apart: stored as a pair
-     * and loaded one by one, they would make the processor wait. */
-    uint32_t first_commit;
     bool counting;
-    uint32_t first_topic_idx;
+    uint64_t first_commit; /* commit word held back: of the record at `published`, when claimed > published */
     /* The rest. */
-    int32_t laggard; /* slot that holds the writer up, as of the last scan; -1: none */
-    uint32_t first_sqn;
+    int32_t laggard;                  /* slot that holds the writer up, as of the last scan; -1: none */
     _Atomic uint64_t messages, bytes; /* with `counting`: data records and their bytes; any thread reads */
     uint64_t ring_len;
     uint64_t limit; /* of what is claimed, and the commit word behind it, by the last scan */
@@ -110,23 +106,34 @@ static inline struct um_smx_record *um_smx_at(uint8_t *ring, uint64_t offset)
 #define UM_SMX_ROUND(align) (UM_SMX_RECORD_HEADER + (align)-1)
 #define UM_SMX_RECORD_SIZE(end, len) (((len) + (end)->round) & (end)->align_mask)
 
-static inline uint32_t um_smx_word(enum um_smx_type type, uint64_t len)
+static inline uint64_t um_smx_word(enum um_smx_type type, uint64_t len, uint32_t topic_idx)
 {
-    return (uint32_t)type << UM_SMX_TYPE_SHIFT | (uint32_t)len;
+    return (uint64_t)topic_idx << UM_SMX_TOPIC_SHIFT | (uint32_t)type << UM_SMX_TYPE_SHIFT | len;
 }
 
-/* The header of a record being written. That of the first of a batch is kept back: readers poll its cache line, and a
- * store would have to wait for the line now and once more when the commit word follows. */
-static inline void um_smx_append(struct um_smx_writer *writer, struct um_smx_record *record, uint64_t claimed,
-                                 uint64_t size, uint32_t word, uint32_t topic_idx, uint32_t sqn)
+static inline enum um_smx_type um_smx_type(uint64_t word)
 {
+    return (enum um_smx_type)((uint32_t)word >> UM_SMX_TYPE_SHIFT);
+}
+
+static inline uint32_t um_smx_len(uint64_t word)
+{
+    return (uint32_t)word & UM_SMX_LENGTH_MASK;
+}
+
+static inline uint32_t um_smx_topic_idx(uint64_t word)
+{
+    return (uint32_t)(word >> UM_SMX_TOPIC_SHIFT);
+}
+
+/* The header of a record being written. The commit word of the first of a batch is kept back. */
+static inline void um_smx_append(struct um_smx_writer *writer, struct um_smx_record *record, uint64_t claimed,
+                                 uint64_t size, uint64_t word, uint32_t sqn)
+{
+    atomic_store_explicit(&record->sqn, sqn, memory_order_relaxed);
     if (claimed == writer->published) {
         writer->first_commit = word;
-        writer->first_topic_idx = topic_idx;
-        writer->first_sqn = sqn;
     } else {
-        atomic_store_explicit(&record->topic_idx, topic_idx, memory_order_relaxed);
-        atomic_store_explicit(&record->sqn, sqn, memory_order_relaxed);
         atomic_store_explicit(&record->commit, word, memory_order_relaxed);
     }
     writer->claimed = claimed + size;
@@ -144,7 +151,7 @@ static inline struct um_smx_record *um_smx_claim_reached(struct um_smx_writer *w
 {
     uint64_t claimed = writer->claimed;
     struct um_smx_record *record = um_smx_at(writer->ring, claimed & writer->mask);
-    um_smx_append(writer, record, claimed, size, um_smx_word(UM_SMX_DATA, len), topic_idx, sqn);
+    um_smx_append(writer, record, claimed, size, um_smx_word(UM_SMX_DATA, len, topic_idx), sqn);
     return record;
 }
 
@@ -178,11 +185,8 @@ static inline void um_smx_publish(struct um_smx_writer *writer)
         return;
     }
     writer->published = claimed;
-    struct um_smx_record *first = um_smx_at(ring, published & mask);
     atomic_store_explicit(&um_smx_at(ring, claimed & mask)->commit, 0, memory_order_relaxed);
-    atomic_store_explicit(&first->topic_idx, writer->first_topic_idx, memory_order_relaxed);
-    atomic_store_explicit(&first->sqn, writer->first_sqn, memory_order_relaxed);
-    atomic_store_explicit(&first->commit, writer->first_commit, memory_order_release);
+    atomic_store_explicit(&um_smx_at(ring, published & mask)->commit, writer->first_commit, memory_order_release);
     /* Stores become visible in their order: the next commit word would wait for the lines that are written before it.
      */
     um_smx_prefetch(ring + ((claimed + 64) & mask));
@@ -225,7 +229,7 @@ void um_smx_reader_init(struct um_smx_reader *reader, const struct um_shm_segmen
 bool um_smx_reader_skip(struct um_smx_reader *reader);
 enum um_smx_read um_smx_next_slow(struct um_smx_reader *reader, struct um_smx_message *out); /* internal */
 
-static inline uint32_t um_smx_commit_at(const struct um_smx_reader *reader)
+static inline uint64_t um_smx_commit_at(const struct um_smx_reader *reader)
 {
     const struct um_smx_record *record =
         (const struct um_smx_record *)(const void *)(reader->ring + (reader->pos & reader->mask));
@@ -238,8 +242,8 @@ static inline uint64_t um_smx_peek(struct um_smx_reader *reader, struct um_smx_m
 {
     uint64_t offset = reader->pos & reader->mask;
     const struct um_smx_record *record = (const struct um_smx_record *)(const void *)(reader->ring + offset);
-    uint32_t word = atomic_load_explicit(&record->commit, memory_order_acquire);
-    uint32_t len = word - um_smx_word(UM_SMX_DATA, 0); /* of another type: longer than any payload */
+    uint64_t word = atomic_load_explicit(&record->commit, memory_order_acquire);
+    uint32_t len = (uint32_t)(word - um_smx_word(UM_SMX_DATA, 0, 0)); /* of another type: longer than any payload */
     uint64_t size = UM_SMX_RECORD_SIZE(reader, len);
     if (len > reader->payload_max || size > reader->ring_len - offset) {
         reader->drained = word == 0;
@@ -247,7 +251,7 @@ static inline uint64_t um_smx_peek(struct um_smx_reader *reader, struct um_smx_m
     }
     out->data = record->payload;
     out->len = len;
-    out->topic_idx = atomic_load_explicit(&record->topic_idx, memory_order_relaxed);
+    out->topic_idx = um_smx_topic_idx(word);
     out->sqn = atomic_load_explicit(&record->sqn, memory_order_relaxed);
     return size;
 }
