@@ -1,6 +1,7 @@
 /* Network interfaces: enumeration, parsing of the textual forms and the default
  * choice. Owns the record of choices already logged. Any thread. */
 #define _GNU_SOURCE
+#include "base/um_fork.h"
 #include "base/um_iface.h"
 
 #include <arpa/inet.h>
@@ -218,16 +219,18 @@ int um_iface_parse(const char *text, uint32_t *addr_net, int *bits)
     return 0;
 }
 
+static pthread_mutex_t choices_lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(choices_lock)
+
 /* True the first time a role settles on this address. */
 static bool um_iface_choice_is_news(const char *role, struct in_addr addr)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct {
         char role[64];
         struct in_addr addr;
     } known[UM_IFACE_ROLES];
     bool news = true;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&choices_lock);
     for (int i = 0; i < UM_IFACE_ROLES; i++) {
         if (known[i].role[0] == '\0' || strcmp(known[i].role, role) == 0) {
             news = known[i].role[0] == '\0' || known[i].addr.s_addr != addr.s_addr;
@@ -236,7 +239,7 @@ static bool um_iface_choice_is_news(const char *role, struct in_addr addr)
             break;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&choices_lock);
     return news;
 }
 

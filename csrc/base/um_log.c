@@ -1,6 +1,7 @@
 /* The process-wide log: formats a line and hands it to the application's
  * callback, or to stderr. Owns the callback registration.
  * Any thread; the callback runs in the logging thread, without a lock. */
+#include "base/um_fork.h"
 #include "base/um_log.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #define UM_LOG_LINE_MAX 2048
 
 static pthread_mutex_t um_log_lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(um_log_lock)
 static um_log_proc um_log_current_proc; /* lock */
 static void *um_log_current_clientd;    /* lock */
 

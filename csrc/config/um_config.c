@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "config/um_config_load.h"
@@ -23,6 +24,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER; /* one thread sta
 static _Thread_local bool starting;                            /* this thread is inside the start-up */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(lock)
 static enum start state;                       /* [lock] */
 static struct um_attr initial[UM_SCOPE_COUNT]; /* constant once started */
 static struct um_attr current[UM_SCOPE_COUNT]; /* [lock] */

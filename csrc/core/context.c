@@ -14,7 +14,7 @@
 #include "base/um_mem.h"
 #include "base/um_random.h"
 #include "core/um_event_queue.h"
-#include "core/um_fork.h"
+#include "base/um_fork.h"
 #include "core/um_object_counts.h"
 #include "core/um_receiver.h"
 #include "core/um_source.h"
@@ -104,6 +104,7 @@ static const struct um_uim_events um_context_uim_events = {.on_message = um_cont
 /* ---- names ---- */
 
 static pthread_mutex_t um_context_names_lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(um_context_names_lock)
 static struct um_list um_context_names = {&um_context_names, &um_context_names}; /* lock: name_node */
 
 static void um_context_name_enter(lbm_context_t *ctx)

@@ -14,7 +14,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_timer.h"
-#include "core/um_fork.h"
+#include "base/um_fork.h"
 
 #define UM_EVENT_QUEUE_MAGIC 0x554d4551u /* "UMEQ" */
 #define UM_MEAN_WEIGHT 8                 /* exponentially weighted means: 1/8 of each new sample */

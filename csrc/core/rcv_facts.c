@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "core/um_rcv_private.h"
 
@@ -187,6 +188,8 @@ int um_receiver_stats_reset_all(lbm_rcv_t *rcv)
 
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf: nothing else is taken under it */
 static pthread_cond_t ready_changed = PTHREAD_COND_INITIALIZER;
+UM_FORK_GUARD(ready_lock)
+UM_FORK_GUARD_CONDITION(ready_changed)
 static atomic_int ready_waiters;
 
 void um_rcv_ready_changed(void)

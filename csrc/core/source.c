@@ -8,6 +8,7 @@
 
 #include "base/um_clock.h"
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "core/um_object_counts.h"
@@ -18,6 +19,8 @@
 /* Wakes um_source_wait_receivers of any source. */
 static pthread_mutex_t um_clients_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t um_clients_changed = PTHREAD_COND_INITIALIZER;
+UM_FORK_GUARD(um_clients_lock)
+UM_FORK_GUARD_CONDITION(um_clients_changed)
 
 /* An event on its way through an event queue. */
 struct um_source_event {

@@ -5,7 +5,7 @@
 
 #include "core/um_context.h"
 #include "core/um_event_queue.h"
-#include "core/um_fork.h"
+#include "base/um_fork.h"
 #include "core/um_topic.h"
 
 #define UM_SOURCE_MAGIC 0x554d5352u /* "UMSR" */

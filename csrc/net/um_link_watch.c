@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/um_fork.h"
 #include "base/um_iface.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
@@ -136,12 +137,13 @@ static struct um_link_watch *create(struct um_loop *loop)
         return NULL;
     }
     watch->loop = loop;
-    um_fd_init(&watch->ufd, socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE), on_readable);
+    um_fd_init(&watch->ufd, um_fd_own(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE)),
+               on_readable);
     if (watch->ufd.fd < 0 || bind(watch->ufd.fd, (struct sockaddr *)&address, sizeof address) != 0 ||
         um_loop_add_fd(loop, &watch->ufd, UM_FD_READ) != 0) {
         um_log(UM_LOG_DEBUG, "Core-9030-3", "links are not watched: %s", strerror(errno));
         if (watch->ufd.fd >= 0) {
-            close(watch->ufd.fd);
+            um_fd_close(watch->ufd.fd);
         }
         um_free(watch);
         return NULL;
@@ -188,7 +190,7 @@ void um_link_watch_destroy(struct um_link_watch *watch)
 {
     if (watch != NULL) {
         um_loop_remove_fd(watch->loop, &watch->ufd);
-        close(watch->ufd.fd);
+        um_fd_close(watch->ufd.fd);
         um_free(watch);
     }
 }

@@ -4,12 +4,14 @@
 #include "net/um_loop_parts.h"
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 
 /* Identity of a thread is the address of this variable; its value is the innermost loop the thread owns. */
 static _Thread_local struct um_loop *um_loop_current;
 
 /* Guards every waiting_on: who waits for whom, so that no circle closes. */
 static pthread_mutex_t um_loop_wait_lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(um_loop_wait_lock)
 
 static const void *um_loop_self(void)
 {

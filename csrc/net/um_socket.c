@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 
 #define UM_CLAMPS_LOGGED_MAX 32
@@ -27,7 +28,7 @@ static struct sockaddr_in um_sockaddr(struct in_addr addr, uint16_t port)
 static int um_socket_fail(int fd, int *err, int saved)
 {
     if (fd >= 0) {
-        close(fd);
+        um_fd_close(fd);
     }
     errno = saved;
     if (err != NULL) {
@@ -41,7 +42,7 @@ static int um_socket_bound(int type, struct in_addr addr, uint16_t port, bool re
     char text[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &addr, text, sizeof text);
     const char *kind = type == SOCK_STREAM ? "TCP" : "UDP";
-    int fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = um_fd_own(socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0) {
         int saved = errno;
         um_error_os(saved, "CoreApi-1030-1", "creating a %s socket", kind);
@@ -108,7 +109,7 @@ int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port)
 {
     char text[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &to, text, sizeof text);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = um_fd_own(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0) {
         return um_error_os(errno, "CoreApi-1030-6", "creating a TCP socket for %s:%u", text, port);
     }
@@ -149,16 +150,18 @@ int um_socket_set_nodelay(int fd, bool on)
     return 0;
 }
 
+static pthread_mutex_t clamps_lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(clamps_lock)
+
 /* Many sockets share one option: a clamp is logged once per option and granted size. */
 static bool um_socket_clamp_is_news(const char *option, int granted)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct {
         char option[64];
         int granted;
     } known[UM_CLAMPS_LOGGED_MAX];
     bool news = true;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&clamps_lock);
     for (int i = 0; i < UM_CLAMPS_LOGGED_MAX; i++) {
         if (known[i].option[0] == '\0') {
             snprintf(known[i].option, sizeof known[i].option, "%s", option);
@@ -170,7 +173,7 @@ static bool um_socket_clamp_is_news(const char *option, int granted)
             break;
         }
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&clamps_lock);
     return news;
 }
 

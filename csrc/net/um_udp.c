@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
@@ -234,7 +235,7 @@ int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *sock, 
 void um_udp_close(struct um_udp_socket *sock)
 {
     if (sock->fd >= 0) {
-        close(sock->fd);
+        um_fd_close(sock->fd);
         sock->fd = -1;
     }
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_random.h"
@@ -189,7 +190,7 @@ static int open_socket(struct um_tr_lbmrd *agent, const struct um_context_option
     sock->port = ntohs(entry->destination_port);
     um_fd_init(&sock->fd, fd, on_readable);
     if (um_loop_add_fd(agent->loop, &sock->fd, UM_FD_READ) != 0) {
-        close(fd);
+        um_fd_close(fd);
         return -1;
     }
     sock->open = true;
@@ -279,7 +280,7 @@ void um_tr_lbmrd_close(struct um_tr_lbmrd *agent)
     for (size_t i = 0; i < agent->count; i++) {
         if (agent->sockets[i].open) {
             um_loop_remove_fd(agent->loop, &agent->sockets[i].fd);
-            close(agent->sockets[i].fd.fd);
+            um_fd_close(agent->sockets[i].fd.fd);
         }
     }
     um_tr_unicast_destroy(agent->unicast);

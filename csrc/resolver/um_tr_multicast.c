@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "base/um_iface.h"
 #include "net/um_socket.h"
@@ -81,7 +82,7 @@ static int open_in(struct um_tr_multicast *agent, const struct um_context_option
                          "resolver_multicast_receiver_socket_buffer", "Core-5688-3362");
     um_fd_init(&agent->in, fd, on_readable);
     if (join(fd, group, iface) != 0 || um_loop_add_fd(agent->loop, &agent->in, UM_FD_READ) != 0) {
-        close(fd);
+        um_fd_close(fd);
         return -1;
     }
     agent->listening = true;
@@ -144,10 +145,10 @@ void um_tr_multicast_close(struct um_tr_multicast *agent)
     }
     if (agent->listening) {
         um_loop_remove_fd(agent->loop, &agent->in);
-        close(agent->in.fd);
+        um_fd_close(agent->in.fd);
     }
     if (agent->out_fd >= 0) {
-        close(agent->out_fd);
+        um_fd_close(agent->out_fd);
     }
     um_free(agent);
 }

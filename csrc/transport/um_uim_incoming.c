@@ -1,14 +1,15 @@
 /* The request port: accepts connections, cuts their streams into LBMC messages
  * and hands these to the context. Nothing is ever sent back on them. Everything
  * runs on the loop. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
@@ -54,7 +55,7 @@ static struct peer_name name_of(const struct sockaddr_in *peer)
 static void close_connection(struct connection *connection)
 {
     um_loop_remove_fd(connection->incoming->config.loop, &connection->ufd);
-    close(connection->ufd.fd);
+    um_fd_close(connection->ufd.fd);
     um_list_remove(&connection->node);
     connection->incoming->config.stats->incoming--;
     um_free(connection);
@@ -137,8 +138,7 @@ static void add_connection(struct um_uim_incoming *incoming, int fd, const struc
 {
     struct um_uim_stats *stats = incoming->config.stats;
     struct connection *connection = NULL;
-    if (stats->incoming < UM_UIM_MAX_INCOMING && fcntl(fd, F_SETFL, O_NONBLOCK) == 0 &&
-        fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) {
+    if (stats->incoming < UM_UIM_MAX_INCOMING) {
         connection = um_malloc(sizeof *connection);
     }
     if (connection != NULL) {
@@ -153,7 +153,7 @@ static void add_connection(struct um_uim_incoming *incoming, int fd, const struc
         um_log_limited(&incoming->accept_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-4",
                        "request port: connection from %s refused: %llu connections are open (at most %u) or no memory",
                        name_of(peer).text, (unsigned long long)stats->incoming, UM_UIM_MAX_INCOMING);
-        close(fd);
+        um_fd_close(fd);
         return;
     }
     connection->incoming = incoming;
@@ -183,7 +183,7 @@ static void on_acceptable(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
     for (int i = 0; i < ACCEPTS_PER_PASS; i++) {
         struct sockaddr_in peer;
         socklen_t len = sizeof peer;
-        int fd = accept(ufd->fd, (struct sockaddr *)&peer, &len);
+        int fd = um_fd_own(accept4(ufd->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd >= 0) {
             add_connection(incoming, fd, &peer, now_ns);
         } else if (errno == EAGAIN) {
@@ -207,7 +207,7 @@ struct um_uim_incoming *um_uim_incoming_create(const struct um_uim_incoming_conf
 {
     struct um_uim_incoming *incoming = um_calloc(1, sizeof *incoming);
     if (incoming == NULL) {
-        close(listen_fd);
+        um_fd_close(listen_fd);
         um_error_nomem("request port", sizeof *incoming);
         return NULL;
     }
@@ -216,7 +216,7 @@ struct um_uim_incoming *um_uim_incoming_create(const struct um_uim_incoming_conf
     um_timer_init(&incoming->accept_timer, on_accept_timer);
     um_fd_init(&incoming->listener, listen_fd, on_acceptable);
     if (um_loop_add_fd(config->loop, &incoming->listener, UM_FD_READ) != 0) {
-        close(listen_fd);
+        um_fd_close(listen_fd);
         um_free(incoming);
         return NULL;
     }
@@ -238,6 +238,6 @@ void um_uim_incoming_destroy(struct um_uim_incoming *incoming)
     } else {
         um_loop_remove_fd(incoming->config.loop, &incoming->listener);
     }
-    close(incoming->listener.fd);
+    um_fd_close(incoming->listener.fd);
     um_free(incoming);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_map.h"
 #include "base/um_mem.h"
@@ -86,7 +87,7 @@ static void disconnect(struct peer *peer)
 {
     if (peer->ufd.fd >= 0) {
         um_loop_remove_fd(peer->outgoing->config.loop, &peer->ufd);
-        close(peer->ufd.fd);
+        um_fd_close(peer->ufd.fd);
         peer->ufd.fd = -1;
     }
 }
@@ -247,7 +248,7 @@ static int start_connect(struct peer *peer)
     }
     um_fd_init(&peer->ufd, fd, on_fd);
     if (um_loop_add_fd(config->loop, &peer->ufd, UM_FD_WRITE) != 0) {
-        close(fd);
+        um_fd_close(fd);
         peer->ufd.fd = -1;
         return -1;
     }

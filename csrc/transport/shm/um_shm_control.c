@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_random.h"
 
 static const char *const control_magic[] = {[UM_SHM_IPC] = "UMIPS\0\0\1", [UM_SHM_SMX] = "UMSXS\0\0\1"};
@@ -27,7 +28,7 @@ static void discard_control(struct um_shm_control_object *object)
         munmap(object->map, sizeof *object->map);
     }
     if (object->fd >= 0) {
-        close(object->fd);
+        um_fd_close(object->fd);
     }
     object->map = NULL;
     object->fd = -1;
@@ -56,7 +57,6 @@ int um_shm_control_create(struct um_shm_control_object *object, enum um_shm_kind
     memset(object, 0, sizeof *object);
     object->fd = -1;
     object->is_owner = true;
-    um_list_init(&object->fork_node);
     um_shm_reclaim_dead(kind);
     object->session_id = um_random_u32_nonzero();
     um_shm_make_path(object->path, sizeof object->path, kind, object->session_id, 0);
@@ -72,7 +72,6 @@ int um_shm_control_create(struct um_shm_control_object *object, enum um_shm_kind
         discard_control(object);
         return -1;
     }
-    um_shm_fork_add_control(object);
     return 0;
 }
 
@@ -81,9 +80,8 @@ int um_shm_control_attach(struct um_shm_control_object *object, enum um_shm_kind
     struct stat st;
     memset(object, 0, sizeof *object);
     object->session_id = session_id;
-    um_list_init(&object->fork_node);
     um_shm_make_path(object->path, sizeof object->path, kind, session_id, 0);
-    object->fd = open(object->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    object->fd = um_fd_own(open(object->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (object->fd < 0 || fstat(object->fd, &st) != 0) {
         int saved = errno;
         discard_control(object);
@@ -94,7 +92,6 @@ int um_shm_control_attach(struct um_shm_control_object *object, enum um_shm_kind
         discard_control(object);
         return um_error(UM_EINVAL, "Core-5688-651", "%s: not a control object of libum", object->path);
     }
-    um_shm_fork_add_control(object);
     return 0;
 }
 
@@ -106,6 +103,5 @@ void um_shm_control_close(struct um_shm_control_object *object)
     if (object->is_owner) {
         um_shm_unlink_if_same(object->path, object->dev, object->ino);
     }
-    um_shm_fork_remove(&object->fork_node);
     discard_control(object);
 }

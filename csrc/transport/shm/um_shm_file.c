@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 
 #define DEFAULT_MODE 0666u
 
@@ -58,10 +59,10 @@ int um_shm_set_owner(int fd, const char *path)
 int um_shm_open_unnamed(const char *path, bool *named)
 {
     *named = false;
-    int fd = open(um_shm_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, wanted_mode());
+    int fd = um_fd_own(open(um_shm_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, wanted_mode()));
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
         *named = true;
-        fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, wanted_mode());
+        fd = um_fd_own(open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, wanted_mode()));
     }
     return fd;
 }

@@ -27,10 +27,6 @@ void um_shm_unlink_if_same(const char *path, dev_t dev, ino_t ino);
 /* um_shm_locks.c */
 int um_shm_lock_op(int fd, int command, short type, unsigned byte, struct flock *out); /* -1 + errno */
 bool um_shm_held_elsewhere(int fd, unsigned byte);
-/* The child of a fork closes the descriptors of what is added here. */
-void um_shm_fork_add_segment(struct um_shm_segment *segment);
-void um_shm_fork_add_control(struct um_shm_control_object *object);
-void um_shm_fork_remove(struct um_list *node);
 
 /* um_shm_header.c */
 void um_shm_describe(struct um_shm_header *header, const struct um_shm_spec *spec, uint32_t session_id);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "base/um_random.h"
 
@@ -58,7 +59,7 @@ static void discard(struct um_shm_segment *segment)
         munmap(segment->header, segment->total_len);
     }
     if (segment->fd >= 0) {
-        close(segment->fd);
+        um_fd_close(segment->fd);
     }
     segment->fd = -1;
     segment->header = NULL;
@@ -106,12 +107,10 @@ int um_shm_create(struct um_shm_segment *segment, const struct um_shm_spec *spec
     segment->fd = -1;
     segment->kind = spec->kind;
     segment->is_source = true;
-    um_list_init(&segment->fork_node);
     um_shm_reclaim_dead(spec->kind);
     for (int i = 0; i < CREATE_TRIES; i++) {
         enum create_result result = create_once(segment, spec);
         if (result == CREATED) {
-            um_shm_fork_add_segment(segment);
             return 0;
         }
         if (result == CREATE_FAILED) {
@@ -125,7 +124,7 @@ int um_shm_create(struct um_shm_segment *segment, const struct um_shm_spec *spec
 
 static int open_existing(struct um_shm_segment *segment, struct stat *st)
 {
-    segment->fd = open(segment->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    segment->fd = um_fd_own(open(segment->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (segment->fd < 0) {
         return um_error_os(errno, "Core-6976-129", "%s: cannot be opened", segment->path);
     }
@@ -171,7 +170,6 @@ int um_shm_attach(struct um_shm_segment *segment, enum um_shm_kind kind, uint32_
     segment->kind = kind;
     segment->session_id = session_id;
     segment->transport_id = transport_id;
-    um_list_init(&segment->fork_node);
     um_shm_make_path(segment->path, sizeof segment->path, kind, session_id, transport_id);
     if (open_existing(segment, &st) != 0 || read_header(segment, (uint64_t)st.st_size) != 0) {
         discard(segment);
@@ -190,7 +188,6 @@ int um_shm_attach(struct um_shm_segment *segment, enum um_shm_kind kind, uint32_
     }
     set_pointers(segment, front);
     segment->ring = ring;
-    um_shm_fork_add_segment(segment);
     return 0;
 }
 
@@ -215,9 +212,8 @@ void um_shm_close(struct um_shm_segment *segment)
         munmap(segment->ring, segment->ring_len);
         munmap(segment->header, segment->ring_off);
     }
-    um_shm_fork_remove(&segment->fork_node);
     if (segment->fd >= 0) {
-        close(segment->fd);
+        um_fd_close(segment->fd);
     }
     segment->fd = -1;
     segment->header = NULL;

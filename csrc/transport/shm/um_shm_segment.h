@@ -133,7 +133,6 @@ struct um_shm_segment {
     struct um_shm_header *header; /* read and write */
     struct um_shm_slot *slots;    /* read and write */
     uint8_t *ring;                /* source: read and write; receivers: mapped read-only */
-    struct um_list fork_node;     /* descriptors closed in the child of a fork; own lock */
 };
 
 /* Host id of advertisements: FNV-1a of boot id and device and inode of the directory of the segments. 0 + error: the
@@ -195,7 +194,6 @@ struct um_shm_control_object {
     dev_t dev;
     ino_t ino;
     struct um_shm_control *map;
-    struct um_list fork_node;
 };
 int um_shm_control_create(struct um_shm_control_object *object, enum um_shm_kind kind); /* -1 + error */
 int um_shm_control_attach(struct um_shm_control_object *object, enum um_shm_kind kind, uint32_t session_id);

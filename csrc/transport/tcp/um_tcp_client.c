@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
 
@@ -203,7 +204,7 @@ void um_tcp_client_discard(struct um_tcp_client *client)
     int fd = client->ufd.fd;
     client_free(client);
     shutdown(fd, SHUT_RDWR);
-    close(fd);
+    um_fd_close(fd);
     um_src_session_lock(&session->base);
     um_tcp_pressure(session);
     um_src_session_unlock(&session->base);
@@ -345,7 +346,7 @@ static void take_client(struct um_tcp_session *session, int fd, const struct soc
     struct um_tcp_client *client = um_calloc(1, sizeof *client);
     if (client == NULL || !room_for_client(session)) {
         um_free(client);
-        close(fd);
+        um_fd_close(fd);
         um_log(UM_LOG_ERR, "Core-5688-3931", "out of memory: a receiver's connection was closed");
         return;
     }
@@ -360,7 +361,7 @@ static void take_client(struct um_tcp_session *session, int fd, const struct soc
     if (um_loop_add_fd(session->base.env->loop, &client->ufd, UM_FD_READ) != 0) {
         um_log(UM_LOG_ERR, "Core-5688-3931", "%s: cannot be watched, connection closed", client->text);
         um_free(client);
-        close(fd);
+        um_fd_close(fd);
         return;
     }
     join(session, client);
@@ -391,7 +392,7 @@ static void on_listen_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
     for (int i = 0; i < UM_ACCEPT_BURST; i++) {
         struct sockaddr_in peer;
         socklen_t len = sizeof peer;
-        int fd = accept4(ufd->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = um_fd_own(accept4(ufd->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd >= 0) {
             take_client(session, fd, &peer);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
@@ -333,7 +334,7 @@ static void op_stop(struct um_rcv_session *session)
     um_timer_cancel(wheel, &receiver->activity_timer);
     um_loop_remove_fd(receiver->env->loop, &receiver->ufd);
     if (receiver->ufd.fd >= 0) {
-        close(receiver->ufd.fd);
+        um_fd_close(receiver->ufd.fd);
         receiver->ufd.fd = -1;
     }
     receiver->state = STOPPED;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
 #include "transport/tcp/um_tcp_client.h"
@@ -121,7 +122,7 @@ static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const 
 {
     struct um_tcp_session *session = um_calloc(1, sizeof *session);
     if (session == NULL) {
-        close(fd);
+        um_fd_close(fd);
         um_error_nomem("TCP source session", sizeof *session);
         return NULL;
     }
@@ -129,7 +130,7 @@ static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const 
                                            .coalesce = true};
     if (um_src_session_init(&session->base, pool->env, &session_ops, &config, opts) != 0) {
         um_free(session);
-        close(fd);
+        um_fd_close(fd);
         return NULL;
     }
     take_options(session, opts);
@@ -148,9 +149,9 @@ static struct um_tcp_session *session_create(struct um_tcp_sources *pool, const 
         um_list_push_back(&pool->sessions, &session->node);
         return session;
     } else {
-        close(session->wake_fd);
+        um_fd_close(session->wake_fd);
     }
-    close(fd);
+    um_fd_close(fd);
     um_src_session_fini(&session->base);
     um_free(session);
     return NULL;
@@ -175,7 +176,7 @@ static void session_destroy(struct um_tcp_session *session)
     um_list_remove(&session->node);
     um_timer_cancel(um_loop_wheel(loop), &session->listen_timer);
     um_loop_remove_fd(loop, &session->listen_fd);
-    close(session->listen_fd.fd);
+    um_fd_close(session->listen_fd.fd);
     while (session->base.clients > 0) {
         struct um_tcp_client *client = session->clients[session->base.clients - 1];
         um_src_session_lock(&session->base);
@@ -188,7 +189,7 @@ static void session_destroy(struct um_tcp_session *session)
     um_free(session->clients);
     um_free(session->order);
     um_src_session_fini(&session->base);
-    close(session->wake_fd);
+    um_fd_close(session->wake_fd);
     um_free(session);
 }
 

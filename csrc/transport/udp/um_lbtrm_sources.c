@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "base/um_random.h"
 #include "net/um_link_watch.h"
@@ -156,7 +157,7 @@ static int open_out(const struct um_context_options *opts, const struct um_iface
         setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &ttl, sizeof ttl) != 0 ||
         setsockopt(fd, IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof loop) != 0) {
         err = errno;
-        close(fd);
+        um_fd_close(fd);
         return um_error_os(err, "CoreApi-9004-4",
                            "LBT-RM source: cannot send multicast on interface %s; set resolver_multicast_interface",
                            iface->name);
@@ -267,7 +268,7 @@ static struct um_udp_source *session_create(struct um_udp_sources *pool, const s
         return &source->udp;
     }
     if (out_fd >= 0) {
-        close(out_fd);
+        um_fd_close(out_fd);
     }
     um_udp_close(&source->udp.in);
     um_free(source);

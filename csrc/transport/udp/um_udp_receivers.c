@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "transport/udp/um_lbtrm_channel.h"
 #include "transport/udp/um_udp_session.h"
@@ -40,7 +41,7 @@ void um_udp_receivers_destroy(struct um_udp_receivers *receivers)
         return;
     }
     if (receivers->nak_fd >= 0) {
-        close(receivers->nak_fd);
+        um_fd_close(receivers->nak_fd);
     }
     um_udp_reader_destroy(receivers->reader);
     um_free(receivers);

@@ -10,6 +10,7 @@
 
 #include "base/um_clock.h"
 #include "base/um_error.h"
+#include "base/um_fork.h"
 #include "base/um_mem.h"
 #include "net/um_socket.h"
 #include "transport/lbtr/um_lbtr_window.h"
@@ -503,7 +504,7 @@ void um_udp_source_close(struct um_udp_source *source)
     um_loop_remove_fd(loop, &source->in_fd);
     if (source->out_fd.fd >= 0) {
         um_loop_remove_fd(loop, &source->out_fd);
-        close(source->out_fd.fd);
+        um_fd_close(source->out_fd.fd);
     }
     um_udp_close(&source->in);
     source->engine->destroy(source); /* the turn leaves the limiter: nobody kicks from here on */
