@@ -34,7 +34,9 @@ PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
 CORES = os.cpu_count() or 1
 PYTEST_WORKERS = min(8, 2 * CORES)  # tests with hosts mostly wait; tests/conftest.py says what stays together
 C_TEST_SECONDS = 600  # a hang limit, about ten times the longest expected run
-THREADED = re.compile(r"\b(pthread_create|um_loop_create|lbm_context_create|net_context)\b|um_test_udp\.h")
+THREADED = re.compile(
+    r"\b(pthread_create|um_loop_create|lbm_context_create|net_(lean_)?context(_with)?)\b|um_test_udp\.h"
+)
 FIGURES = ROOT / "build" / "soak-figures.tsv"
 RELIABLE_UDP_SIMS = tuple(
     f"{transport}{part}" for transport in ("lbtrm", "lbtru") for part in ("_sim", "_requirements_sim", "_hostile_sim")

@@ -69,12 +69,13 @@ lbm_event_queue_t *lbm_event_queue_from_src(lbm_src_t *src)
 /* ---- sending ---- */
 
 /* Count a send that waited or was refused. The source may be gone: another thread deleted it while the call waited. */
-static __attribute__((noinline)) int count_wait(lbm_context_t *ctx, int rc)
+static __attribute__((noinline)) int count_wait(lbm_context_t *ctx, const lbm_src_t *src, int rc, int flags,
+                                                const char *api)
 {
     if (rc == 0) {
         atomic_fetch_add_explicit(&ctx->counters.send_blocked, 1, memory_order_relaxed);
     } else if (um_errnum() == UM_EWOULDBLOCK) {
-        atomic_fetch_add_explicit(&ctx->counters.send_would_block, 1, memory_order_relaxed);
+        um_source_refused(ctx, src, flags, api);
     }
     return rc;
 }
@@ -104,7 +105,7 @@ int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags)
     lbm_context_t *ctx = src->ctx;
     bool waited;
     int rc = um_src_stream_send_plain(&src->stream, msg, len, flags, &waited);
-    return likely(rc == 0 && !waited) ? 0 : count_wait(ctx, rc);
+    return likely(rc == 0 && !waited) ? 0 : count_wait(ctx, src, rc, flags, "lbm_src_send");
 }
 
 static int check_pieces(const lbm_src_t *src, const lbm_iovec_t *iov, int num, const char *api)
@@ -140,7 +141,7 @@ static int send_run(lbm_src_t *src, struct um_send_run *run, size_t *sent, const
     if (sent != NULL) {
         *sent = run->sent;
     }
-    return rc == 0 && !run->waited ? 0 : count_wait(ctx, rc);
+    return rc == 0 && !run->waited ? 0 : count_wait(ctx, src, rc, run->flags, api);
 }
 
 int um_src_send_many(lbm_src_t *src, const void *base, const uint64_t *offsets, const uint32_t *lengths, size_t count,
@@ -198,7 +199,8 @@ static void report_numbers(lbm_src_t *src, const lbm_src_send_ex_info_t *info, u
 }
 
 /* All pieces as one message. */
-static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags, const lbm_src_send_ex_info_t *info)
+static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags, const lbm_src_send_ex_info_t *info,
+                         const char *api)
 {
     struct um_send send = {.iov = (const struct iovec *)iov, .iovcnt = num, .flags = flags};
     for (int i = 0; i < num; i++) {
@@ -207,7 +209,7 @@ static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int fl
     lbm_context_t *ctx = src->ctx;
     int rc = um_src_stream_send(&src->stream, &send);
     if (rc != 0 || send.waited) {
-        count_wait(ctx, rc);
+        count_wait(ctx, src, rc, flags, api);
     }
     if (rc == 0 && info != NULL) {
         report_numbers(src, info, send.first_sqn, send.last_sqn);
@@ -215,23 +217,24 @@ static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int fl
     return rc;
 }
 
-/* Flags of piece i when every piece is a message: batch marks at the ends, one flush after the last. A non-blocking
- * group whose first message was accepted is accepted whole. */
+/* Flags of piece i when every piece is a message: batch marks at the ends, one flush after the last. A group that may
+ * not wait, and whose first message was accepted, is accepted whole. */
 static int send_each(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
 {
     lbm_context_t *ctx = src->ctx;
-    bool waited = false;
+    bool waited = false, may_wait = !(flags & LBM_SRC_NONBLOCK) && !um_loop_on_thread(ctx->loop);
     int rc = 0;
     for (int i = 0; i < num && rc == 0; i++) {
         struct um_send send = {
             .iov = (const struct iovec *)&iov[i], .iovcnt = 1, .len = iov[i].iov_len, .flags = flags};
         send.flags &= i == 0 ? ~0 : ~LBM_MSG_START_BATCH;
         send.flags &= i == num - 1 ? ~0 : ~(LBM_MSG_END_BATCH | LBM_MSG_FLUSH);
-        send.unconditional = i > 0 && (flags & LBM_SRC_NONBLOCK);
+        send.unconditional = i > 0 && !may_wait;
+        send.leads = i == 0 && num > 1 && !may_wait;
         rc = um_src_stream_send(&src->stream, &send);
         waited |= send.waited;
     }
-    return rc != 0 || waited ? count_wait(ctx, rc) : 0;
+    return rc != 0 || waited ? count_wait(ctx, src, rc, flags, "lbm_src_sendv") : 0;
 }
 
 int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
@@ -239,7 +242,8 @@ int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
     if (check_pieces(src, iov, num, "lbm_src_sendv") != 0) {
         return -1;
     }
-    return flags & LBM_MSG_IOV_GATHER ? send_gathered(src, iov, num, flags, NULL) : send_each(src, iov, num, flags);
+    return flags & LBM_MSG_IOV_GATHER ? send_gathered(src, iov, num, flags, NULL, "lbm_src_sendv")
+                                      : send_each(src, iov, num, flags);
 }
 
 int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_src_send_ex_info_t *info)
@@ -254,7 +258,7 @@ int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_
         return -1;
     }
     lbm_iovec_t iov = {.iov_base = (char *)msg, .iov_len = len};
-    return send_gathered(src, &iov, 1, flags, info);
+    return send_gathered(src, &iov, 1, flags, info, "lbm_src_send_ex");
 }
 
 int lbm_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags, lbm_src_send_ex_info_t *info)
@@ -263,7 +267,7 @@ int lbm_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags,
         (info != NULL && check_info(src, info, "lbm_src_sendv_ex") != 0)) {
         return -1;
     }
-    return send_gathered(src, iov, num, flags, info);
+    return send_gathered(src, iov, num, flags, info, "lbm_src_sendv_ex");
 }
 
 int lbm_src_flush(lbm_src_t *src)

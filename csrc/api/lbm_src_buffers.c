@@ -19,6 +19,15 @@ static __attribute__((noinline)) int refuse(const lbm_src_t *src, const char *ap
                     src->topic->base.name);
 }
 
+/* What acquiring gives back when it fails. */
+static __attribute__((noinline)) int not_acquired(const lbm_src_t *src, int flags, const char *api)
+{
+    if (um_errnum() == UM_EWOULDBLOCK) {
+        um_source_refused(src->ctx, src, flags, api);
+    }
+    return -1;
+}
+
 static inline bool usable(const lbm_src_t *src)
 {
     return likely(src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation_now() &&
@@ -33,7 +42,9 @@ int lbm_src_buff_acquire(lbm_src_t *const src, void **const bufp, const size_t l
     if (bufp == NULL) {
         return um_error(UM_EINVAL, "CoreApi-6976-74", "lbm_src_buff_acquire: bufp must be valid");
     }
-    return um_smx_buff_acquire(&src->stream, bufp, len, flags);
+    return likely(um_smx_buff_acquire(&src->stream, bufp, len, flags) == 0)
+               ? 0
+               : not_acquired(src, flags, "lbm_src_buff_acquire");
 }
 
 int lbm_src_buffs_complete(lbm_src_t *const src)
@@ -54,7 +65,9 @@ int lbm_src_buffs_complete_and_acquire(lbm_src_t *const src, void **const bufp, 
         return um_error(UM_EINVAL, "CoreApi-6976-81", "lbm_src_buffs_complete_and_acquire: bufp must be valid");
     }
     um_smx_buffs_complete(&src->stream);
-    return um_smx_buff_acquire(&src->stream, bufp, len, flags);
+    return likely(um_smx_buff_acquire(&src->stream, bufp, len, flags) == 0)
+               ? 0
+               : not_acquired(src, flags, "lbm_src_buffs_complete_and_acquire");
 }
 
 int lbm_src_buffs_cancel(lbm_src_t *const src)

@@ -69,6 +69,23 @@ int um_source_check(const lbm_src_t *src, const char *api)
     return 0;
 }
 
+void um_source_refused(lbm_context_t *ctx, const lbm_src_t *src, int flags, const char *api)
+{
+    atomic_fetch_add_explicit(&ctx->counters.send_would_block, 1, memory_order_relaxed);
+    if ((flags & LBM_SRC_NONBLOCK) || atomic_exchange_explicit(&ctx->blocking_send_told, true, memory_order_relaxed)) {
+        return;
+    }
+    struct um_error_state refusal;
+    um_error_save(&refusal);
+    um_log(
+        UM_LOG_WARNING, "Core-5688-3262",
+        "%s: topic [%s]: would have to wait in a callback of its own context, and was refused with LBM_EWOULDBLOCK as "
+        "with LBM_SRC_NONBLOCK; send from another thread, use an event queue, or send again after the wakeup event "
+        "(said once for each context)",
+        api, src->topic->base.name);
+    um_error_restore(&refusal);
+}
+
 /* ---- topics ---- */
 
 static int link_topic(void *arg)

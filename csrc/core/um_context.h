@@ -22,7 +22,7 @@
 
 struct lbm_context_t_stct {
     uint32_t magic;
-    unsigned fork_generation;       /* core/fork.c: calls in a child of fork are refused */
+    unsigned fork_generation;       /* base/um_fork.h: calls in a child of fork are refused */
     bool reactor_only;              /* lbm_context_reactor_only_create */
     struct um_context_options opts; /* fixed after creation except live options [loop] */
     struct um_loop *loop;
@@ -44,6 +44,7 @@ struct lbm_context_t_stct {
     struct um_list receivers;                 /* core/receiver.c [loop] */
     struct um_list wildcard_receivers;        /* core/wildcard.c [loop] */
     struct um_list held_sources;              /* core/rcv_source.c [loop]: um_rcv_source.held_node */
+    atomic_bool blocking_send_told;           /* core/source.c, any thread: said once that a callback sends blocking */
     atomic_uint next_topic_idx;               /* decision 6: random start, +1 */
     atomic_int live_objects;                  /* sources, receivers, wildcard receivers: must be 0 at delete */
     struct um_context_counters {              /* any thread */

@@ -37,6 +37,10 @@ void um_sources_destroy(lbm_context_t *ctx); /* frees topic objects never used; 
 
 /* -1 + UM_EINVAL when it is not a live source of this process. Any thread. */
 int um_source_check(const lbm_src_t *src, const char *api);
+
+/* After a send was refused with UM_EWOULDBLOCK: counts it. Only in a callback of the context is a send refused that may
+ * block; this is logged once for each context. Keeps the error. `src` is not looked at otherwise: it may be gone. */
+void um_source_refused(lbm_context_t *ctx, const lbm_src_t *src, int flags, const char *api);
 /* What the lbm_src_* calls of the same names do; arguments are checked here. Any thread outside of callbacks. */
 int um_source_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
                           const lbm_src_topic_attr_t *attr);

@@ -96,6 +96,7 @@ struct um_send {
     size_t headers_len;
     uint8_t first_header;         /* code of headers[0], or 0 */
     bool unconditional;           /* part of a group whose first message was accepted: never refused */
+    bool leads;                   /* the first of such a group: does not slip into the batch while that is held back */
     uint32_t first_sqn, last_sqn; /* out */
     bool waited;                  /* out: the call had to wait */
 };

@@ -108,7 +108,7 @@ int um_src_wait_turn(struct um_src_session *session, struct um_src_stream *strea
 static bool stays_in_batch(const struct um_src_session *session, const struct um_send *send)
 {
     return session->batches_blocked && session->batch != NULL && !(send->flags & (LBM_MSG_FLUSH | LBM_MSG_END_BATCH)) &&
-           !session->one_topic &&
+           !send->leads && !session->one_topic &&
            session->batch->len + UM_LBMC_DATA_HDR_LEN + send->headers_len + send->len <=
                session->datagram_max - session->header_reserve &&
            session->batch_user_bytes + send->len < session->flush_at;

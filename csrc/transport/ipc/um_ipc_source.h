@@ -51,7 +51,7 @@ struct um_ipc_session {
     struct um_timer client_timer;             /* [loop] looks for new and dead receivers */
     struct um_timer sm_timer;                 /* [loop] */
     struct um_timer stuck_timer;              /* [loop] armed while something is stuck and no thread waits */
-    unsigned client_ticks;                    /* [loop] */
+    uint64_t reaped_ns;                       /* [loop] when client_timer looked for the dead */
     struct um_ipc_news news;                  /* lock */
     struct um_log_limit signal_log, slow_log; /* [loop] */
 };

@@ -12,7 +12,7 @@
 
 /* How soon a receiver is seen that joins while nothing is sent; sends see it at once. */
 #define CLIENT_TICK_NS (50 * UM_NS_PER_MS)
-#define REAP_TICKS 20u /* the dead are looked for once a second */
+#define REAP_NS UM_NS_PER_SEC /* how often the dead are looked for */
 #define STUCK_TICK_NS (5 * UM_NS_PER_MS)
 
 static struct um_ipc_session *session_of(struct um_list *node)
@@ -86,7 +86,8 @@ static void on_client_timer(struct um_timer *timer, uint64_t now_ns)
     um_timer_arm(wheel_of(session), timer, now_ns + CLIENT_TICK_NS);
     uint32_t epoch = atomic_load_explicit(&session->segment.header->join_epoch, memory_order_acquire);
     um_src_session_lock(&session->base);
-    if (++session->client_ticks % REAP_TICKS == 0) {
+    if (now_ns - session->reaped_ns >= REAP_NS) { /* by the clock: ticks come late on a busy machine */
+        session->reaped_ns = now_ns;
         um_ipc_clients_reap(session);
     } else if (epoch != session->epoch) {
         um_ipc_clients_look(session);
