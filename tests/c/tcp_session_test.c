@@ -74,7 +74,8 @@ static void on_eos(struct um_rcv_stream *stream)
     ((struct sink *)stream)->eos++;
 }
 
-static const struct um_rcv_stream_events rcv_events = {on_data, on_tsni, on_bos, on_eos, NULL};
+static const struct um_rcv_stream_events rcv_events = {
+    .on_data = on_data, .on_tsni = on_tsni, .on_bos = on_bos, .on_eos = on_eos};
 
 static void on_request(void *user, const struct um_lbmc_msg *msg, const struct sockaddr_in *from, uint64_t now_ns)
 {

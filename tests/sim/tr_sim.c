@@ -148,8 +148,10 @@ static struct um_tr_timing default_wildcard(void)
 static void context_open(struct context *context, struct sim *sim, const struct um_tr_config *config)
 {
     static const struct um_tr_ops ops = {.send = context_send, .set_timer = context_set_timer};
-    static const struct um_resolver_events events = {on_source, on_source_gone, on_no_source, on_pattern_match,
-                                                     on_any_source};
+    static const struct um_resolver_events events = {.on_source = on_source,
+                                                     .on_source_gone = on_source_gone,
+                                                     .on_no_source = on_no_source,
+                                                     .on_pattern_match = on_pattern_match};
     struct um_resolver_events heard = events;
     struct um_tr_config own = *config;
     heard.on_any_source = config->cache ? on_any_source : NULL;
@@ -1542,7 +1544,10 @@ static bool match_all(void *pattern_user, const char *topic)
 static void short_life(void)
 {
     static const struct um_tr_ops ops = {.send = swallow, .set_timer = no_timer};
-    static const struct um_resolver_events events = {on_source, on_source_gone, on_no_source, on_pattern_match, NULL};
+    static const struct um_resolver_events events = {.on_source = on_source,
+                                                     .on_source_gone = on_source_gone,
+                                                     .on_no_source = on_no_source,
+                                                     .on_pattern_match = on_pattern_match};
     struct um_tr_config config = default_config();
     struct um_tr_advert_options options = default_advert();
     struct um_tr_query_options query = default_query();
