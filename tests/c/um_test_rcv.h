@@ -100,6 +100,18 @@ static inline int recorder_count(struct recorder *r, int type)
     return count;
 }
 
+/* Under the lock: what is still to come is not ordered after what the test has read when it comes through memory. */
+static inline bool recorder_reads(struct recorder *r, const char *text)
+{
+    pthread_mutex_lock(&r->lock);
+    bool same = strcmp(r->text, text) == 0;
+    if (!same) {
+        fprintf(stderr, "recorded: %s\n", r->text);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return same;
+}
+
 /* Serve the queue until the recorder has `count` messages of the type. */
 static inline bool recorder_dispatch(struct recorder *r, lbm_event_queue_t *evq, int type, int count)
 {
