@@ -154,7 +154,12 @@ def test_interrupted_dispatch_loses_nothing_wherever_the_interrupt_comes() -> No
         old = signal.signal(signal.SIGALRM, interrupt)
         interrupts = 0
         try:
-            while sender.is_alive() or queue.size() or receiver._intake.pending:
+            while (
+                sender.is_alive()
+                or receiver.counts().delivered < count  # sent, but still on its way
+                or queue.size()
+                or receiver._intake.pending
+            ):
                 try:
                     armed.append(True)
                     signal.setitimer(signal.ITIMER_REAL, 0.0002 + interrupts % 37 * 0.00003)

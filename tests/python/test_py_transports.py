@@ -118,7 +118,10 @@ def test_what_has_left_the_window_is_reported_in_its_place(missed: int, burst: b
     with loopback(CONTEXT) as sending, loopback(CONTEXT) as receiving:
         events: list[tuple[MessageType | int, int]] = []
         receiver = Receiver(
-            receiving, "news", on_event=lambda event: events.append((event.type, event.sequence_number))
+            receiving,
+            "news",
+            on_event=lambda event: events.append((event.type, event.sequence_number)),
+            transport_lbtrm_nak_generation_interval=3000,
         )
         source = Source(sending, "news", options={**options_for("lbtrm"), **window})
         end = time.monotonic() + 30 * SLOW
@@ -201,8 +204,11 @@ def test_the_source_is_told_when_datagrams_left() -> None:
 @pytest.mark.parametrize("transport", ["lbtru", "lbtipc", "lbtsmx"])
 def test_receivers_that_come_and_go_are_known(transport: str) -> None:
     events: list[SourceEventType | int] = []
+    options: dict[str, object] = {**options_for(transport)}
+    if transport == "lbtru":
+        options["transport_lbtru_client_activity_timeout"] = 3000  # how a source learns that a client has gone
     with loopback(CONTEXT) as sending, loopback(CONTEXT) as receiving:
-        source = Source(sending, "news", lambda event: events.append(event.type), options=options_for(transport))
+        source = Source(sending, "news", lambda event: events.append(event.type), options=options)
         with Receiver(receiving, "news") as receiver:
             source.wait_receivers(1, 30 * SLOW)
             if transport == "lbtru":
