@@ -4,10 +4,8 @@
  * lbm_src_buffs_complete(), `umsend` lbm_src_send(). --batch counts messages. */
 #define _GNU_SOURCE
 #include "bench_common.h"
+#include "bench_um.h"
 
-#include <lbm/lbm.h>
-#include <lbm/um.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +15,9 @@
 #define WINDOW (8u << 20)
 #define GIVE_BACK 64 /* slots read before their room is given back */
 
-static bool oneway(void)
-{
-    return strcmp(bench_options.mode, "oneway") == 0;
-}
-
 static size_t batch(void)
 {
     return bench_options.batch > 0 ? bench_options.batch : 1;
-}
-
-static inline void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
 }
 
 /* ---- what both do: a sender that fills buffers, a pinger ---- */
@@ -61,31 +47,6 @@ static inline void fill(void *buffer, uint64_t sequence, uint64_t kind)
     struct bench_header header = {sequence, kind};
     memcpy(buffer, &header, sizeof header);
     memset((char *)buffer + sizeof header, 0, bench_options.size - sizeof header);
-}
-
-struct pinger {
-    uint64_t measure, end, sent_at, sequence;
-};
-
-static void pinger_init(struct pinger *p)
-{
-    uint64_t start = bench_now();
-    *p = (struct pinger){.measure = start + (uint64_t)(bench_options.warm_seconds * 1e9)};
-    p->end = p->measure + (uint64_t)(bench_options.seconds * 1e9);
-}
-
-/* False: over. */
-static bool pinger_reply(struct pinger *p)
-{
-    uint64_t now = bench_now();
-    if (p->sent_at > p->measure && bench_shared->sample_count < BENCH_SAMPLES_MAX) {
-        bench_shared->samples[bench_shared->sample_count++] = (uint32_t)(now - p->sent_at);
-    }
-    if (now > p->end) {
-        atomic_store(&bench_shared->done, 1);
-        return false;
-    }
-    return true;
 }
 
 /* ---- the bare slot ring ---- */
@@ -185,7 +146,7 @@ static void raw_oneway(int role)
             bench_oneway_message(data);
             ring_done(&e);
         } else {
-            relax();
+            bench_relax();
         }
     }
 }
@@ -193,10 +154,10 @@ static void raw_oneway(int role)
 static void raw_pingpong(int role)
 {
     struct ring_end out, in;
-    struct pinger p;
+    struct bench_pinger p;
     ring_end_init(&out, role);
     ring_end_init(&in, 1 - role);
-    pinger_init(&p);
+    bench_pinger_init(&p);
     if (role == 0) {
         p.sent_at = bench_now();
         fill(ring_slot(&out), ++p.sequence, BENCH_MEASURED);
@@ -205,13 +166,13 @@ static void raw_pingpong(int role)
     while (!bench_finished()) {
         const void *data = ring_next(&in);
         if (data == NULL) {
-            relax();
+            bench_relax();
             continue;
         }
         if (role == 1) {
             memcpy(ring_slot(&out), data, bench_options.size);
             ring_commit(&out);
-        } else if (pinger_reply(&p)) {
+        } else if (bench_pinger_reply(&p)) {
             p.sent_at = bench_now();
             fill(ring_slot(&out), ++p.sequence, BENCH_MEASURED);
             ring_commit(&out);
@@ -222,19 +183,12 @@ static void raw_pingpong(int role)
 
 /* ---- libum ---- */
 
-static void um_check(int rc, const char *what)
-{
-    if (rc != 0) {
-        bench_die("%s: %s", what, lbm_errmsg());
-    }
-}
-
 struct um_side {
     lbm_context_t *ctx;
     lbm_src_t *src;
     lbm_rcv_t *rcv;
     bool echoes;
-    struct pinger pinger;
+    struct bench_pinger pinger;
 };
 
 static void um_ping(struct um_side *side)
@@ -260,45 +214,19 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
         um_check(lbm_src_buff_acquire(side->src, &buffer, msg->len, 0), "lbm_src_buff_acquire");
         memcpy(buffer, msg->data, msg->len);
         um_check(lbm_src_buffs_complete(side->src), "lbm_src_buffs_complete");
-    } else if (pinger_reply(&side->pinger)) {
+    } else if (bench_pinger_reply(&side->pinger)) {
         um_ping(side);
     }
     return 0;
 }
 
-static lbm_context_t *um_context(void)
-{
-    lbm_context_attr_t *attr;
-    lbm_context_t *ctx;
-    um_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
-    um_check(lbm_context_attr_str_setopt(attr, "default_interface", "127.0.0.1"), "default_interface");
-    um_check(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1"), "interface");
-    um_check(lbm_context_create(&ctx, attr, NULL, NULL), "lbm_context_create");
-    lbm_context_attr_delete(attr);
-    return ctx;
-}
-
 static lbm_src_t *um_source(lbm_context_t *ctx, const char *name)
 {
-    lbm_src_topic_attr_t *attr;
-    lbm_topic_t *topic;
-    lbm_src_t *src;
+    lbm_src_topic_attr_t *attr = um_source_attr("lbtsmx");
     char text[32];
     snprintf(text, sizeof text, "%u", WINDOW);
-    um_check(lbm_src_topic_attr_create(&attr), "lbm_src_topic_attr_create");
-    um_check(lbm_src_topic_attr_str_setopt(attr, "transport", "lbtsmx"), "transport");
     um_check(lbm_src_topic_attr_str_setopt(attr, "transport_lbtsmx_transmission_window_size", text), "window");
-    um_check(lbm_src_topic_alloc(&topic, ctx, name, attr), "lbm_src_topic_alloc");
-    um_check(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL), "lbm_src_create");
-    lbm_src_topic_attr_delete(attr);
-    return src;
-}
-
-static void um_receiver(struct um_side *side, const char *name)
-{
-    lbm_topic_t *topic;
-    um_check(lbm_rcv_topic_lookup(&topic, side->ctx, name, NULL), "lbm_rcv_topic_lookup");
-    um_check(lbm_rcv_create(&side->rcv, side->ctx, topic, um_on_message, side, NULL), "lbm_rcv_create");
+    return um_source_of(ctx, name, attr);
 }
 
 /* A buffer is asked for together with the publication of the batch before. */
@@ -354,12 +282,12 @@ static void um_sender(struct um_side *side)
 static void um_side_run(int role)
 {
     static struct um_side side;
-    side.ctx = um_context();
-    if (oneway()) {
+    side.ctx = um_context_of(um_context_attr("127.0.0.1"));
+    if (bench_oneway()) {
         if (role == 0) {
             side.src = um_source(side.ctx, "bench/smx/a");
         } else {
-            um_receiver(&side, "bench/smx/a");
+            side.rcv = um_receiver(side.ctx, "bench/smx/a", um_on_message, &side);
         }
         bench_meet();
         if (role == 0) {
@@ -368,12 +296,12 @@ static void um_side_run(int role)
     } else {
         side.echoes = role == 1;
         side.src = um_source(side.ctx, role == 0 ? "bench/smx/a" : "bench/smx/b");
-        um_receiver(&side, role == 0 ? "bench/smx/b" : "bench/smx/a");
+        side.rcv = um_receiver(side.ctx, role == 0 ? "bench/smx/b" : "bench/smx/a", um_on_message, &side);
         bench_meet();
         um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
         um_check(um_rcv_wait_ready(side.rcv, 1, 15000), "um_rcv_wait_ready");
         bench_meet();
-        pinger_init(&side.pinger);
+        bench_pinger_init(&side.pinger);
         if (role == 0) {
             um_ping(&side);
         }
@@ -381,20 +309,14 @@ static void um_side_run(int role)
     while (!bench_finished()) {
         bench_sleep_ms(5);
     }
-    if (side.rcv != NULL) {
-        lbm_rcv_delete(side.rcv);
-    }
-    if (side.src != NULL) {
-        lbm_src_delete(side.src);
-    }
-    lbm_context_delete(side.ctx);
+    um_end(side.rcv, side.src, side.ctx);
 }
 
 static void side(int role)
 {
     if (strcmp(bench_options.impl, "raw") != 0) {
         um_side_run(role);
-    } else if (oneway()) {
+    } else if (bench_oneway()) {
         raw_oneway(role);
     } else {
         raw_pingpong(role);

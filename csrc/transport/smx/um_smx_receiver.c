@@ -393,11 +393,12 @@ static void on_watch_timer(struct um_timer *timer, uint64_t now_ns)
     if (was_active(receiver)) {
         receiver->last_active_ns = now_ns;
     }
+    bool alive = um_shm_source_alive(&receiver->segment); /* first: a source that closes, dies afterwards */
     if (closed_by_source(receiver)) {
         end_session(receiver, now_ns);
         return;
     }
-    if (!um_shm_source_alive(&receiver->segment)) {
+    if (!alive) {
         um_log(UM_LOG_NOTICE, "Core-6976-149", "%s: the process of the source is gone: session ended",
                receiver->base.source);
         um_shm_unlink(&receiver->segment);

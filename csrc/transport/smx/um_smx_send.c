@@ -35,17 +35,29 @@ unsigned um_smx_reap(struct um_smx_session *session)
     return gone;
 }
 
-/* Lock. */
-static void tell_evictions(struct um_smx_session *session)
+/* Lock. What a log callback does is its own affair: the loop tells, without the lock. */
+static void note_evictions(struct um_smx_session *session)
 {
-    uint32_t more = session->writer.evicted - session->evictions_told;
+    uint32_t more = session->writer.evicted - session->evictions_noted;
     if (more > 0) {
-        session->evictions_told = session->writer.evicted;
+        session->evictions_noted += more;
+        session->evictions_untold += more;
         atomic_fetch_add_explicit(&session->receivers_lost, more, memory_order_relaxed);
-        static struct um_log_limit limit;
+        um_loop_post(session->base.env->loop, &session->base.command);
+    }
+}
+
+void um_smx_tell_evictions(struct um_smx_session *session)
+{
+    static struct um_log_limit limit;
+    um_src_session_lock(&session->base);
+    uint32_t count = session->evictions_untold;
+    session->evictions_untold = 0;
+    um_src_session_unlock(&session->base);
+    if (count > 0) {
         um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-6976-146",
                        "LBT-SMX:%x:%u: %u receivers wrote an impossible position and lost their slots",
-                       session->segment.session_id, session->segment.transport_id, more);
+                       session->segment.session_id, session->segment.transport_id, count);
     }
 }
 
@@ -97,17 +109,17 @@ static int spin_for_room(struct um_smx_session *session, struct um_src_stream *s
         atomic_store_explicit(&session->blocked_by, pid, memory_order_relaxed);
         um_src_session_unlock(&session->base);
         spin_on_laggard(session, laggard, &spin);
-        um_src_session_lock(&session->base);
         uint64_t now_ns = um_clock_ns();
         if (now_ns - tested_ns >= DEATH_TEST_NS) {
             um_smx_reap(session);
             tested_ns = now_ns;
         }
+        um_src_session_lock(&session->base);
     }
     stream->waiters--;
     atomic_store_explicit(&session->blocked_by, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&session->blocked_ns, um_clock_ns() - begun_ns, memory_order_relaxed);
-    tell_evictions(session);
+    note_evictions(session);
     if (stream->special & UM_STREAM_CLOSING) {
         um_condition_signal_all(&session->base.changed);
         return um_src_closing_error();
@@ -122,7 +134,7 @@ static __attribute__((noinline)) int make_room(struct um_smx_session *session, s
     enum um_smx_claim room = um_smx_refill(&session->writer, len);
     if (room == UM_SMX_CLAIMED) {
         atomic_store_explicit(&session->blocked_by, 0, memory_order_relaxed);
-        tell_evictions(session);
+        note_evictions(session);
         return 0;
     }
     if (room == UM_SMX_TOO_MANY) {

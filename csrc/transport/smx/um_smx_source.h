@@ -17,7 +17,8 @@ struct um_smx_session {
     _Atomic uint32_t blocked_by;     /* process that holds the writer up now, 0: none; any thread reads */
     _Atomic uint64_t blocked_ns;     /* all waiting of senders so far; any thread reads */
     _Atomic uint64_t receivers_lost; /* slots taken from dead receivers, or given up for an impossible cursor */
-    uint32_t evictions_told;         /* lock: writer.evicted as of the last log line */
+    uint32_t evictions_noted;        /* lock: of writer.evicted, what receivers_lost has */
+    uint32_t evictions_untold;       /* lock: not yet in the log */
     struct um_shm_segment segment;
     struct um_smx_sources *pool;    /* [loop] */
     struct um_list node;            /* [loop] pool->sessions */
@@ -46,8 +47,10 @@ extern const struct um_src_session_ops um_smx_session_ops;
 extern const struct um_src_takeover um_smx_takeover;
 /* Is there room for a message, as seen by somebody who does not hold the lock? Lock. */
 bool um_smx_relieved(const struct um_src_session *base);
-/* Frees the slots of dead receivers, tells of impossible cursors. Returns how many went. Lock or [loop]. */
+/* Frees the slots of dead receivers. Returns how many went. No lock; the loop, or a sender that the session waits for.
+ */
 unsigned um_smx_reap(struct um_smx_session *session);
+void um_smx_tell_evictions(struct um_smx_session *session); /* [loop] no lock: log them */
 
 /* The calls of the same names in lbm.h, on a stream whose session is LBT-SMX. -1 + error. */
 void um_smx_buffs_cancel(struct um_src_stream *stream);

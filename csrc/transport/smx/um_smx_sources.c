@@ -6,6 +6,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "transport/smx/um_smx_source.h"
+#include "transport/um_src_sessions.h"
 #include "wire/um_source_string.h"
 
 #define WATCH_NS UM_NS_PER_SEC
@@ -101,6 +102,7 @@ static void on_stall_timer(struct um_timer *timer, uint64_t now_ns)
 static void on_command(struct um_src_session *base)
 {
     struct um_smx_session *session = um_smx_session_of(base);
+    um_smx_tell_evictions(session);
     um_src_session_lock(base);
     bool stalled = base->wakeups_wanted;
     um_src_session_unlock(base);
@@ -123,6 +125,7 @@ static void interrupt(struct um_src_session *base)
 static void session_destroy(struct um_smx_session *session)
 {
     struct um_timer_wheel *wheel = wheel_of(session);
+    um_smx_tell_evictions(session);
     um_timer_cancel(wheel, &session->activity_timer);
     um_timer_cancel(wheel, &session->watch_timer);
     um_timer_cancel(wheel, &session->stall_timer);
@@ -375,29 +378,24 @@ static void sources_flush(struct um_src_transport *base)
     /* every general send is published at once; buffers that were acquired belong to their callers */
 }
 
+static struct um_list *sessions_of(struct um_src_transport *base)
+{
+    return &UM_CONTAINER_OF(base, struct um_smx_sources, base)->sessions;
+}
+
+static struct um_src_session *base_at(struct um_list *node)
+{
+    return &session_at(node)->base;
+}
+
 static int sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
 {
-    struct um_smx_sources *pool = UM_CONTAINER_OF(base, struct um_smx_sources, base);
-    struct um_list *it;
-    int count = 0;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        if (count < max) {
-            session_stats(&session_at(it)->base, &out[count]);
-        }
-        count++;
-    }
-    return count;
+    return um_src_sessions_stats(sessions_of(base), base_at, out, max);
 }
 
 static void sources_stats_reset(struct um_src_transport *base)
 {
-    struct um_smx_sources *pool = UM_CONTAINER_OF(base, struct um_smx_sources, base);
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        session_stats_reset(&session_at(it)->base);
-    }
+    um_src_sessions_stats_reset(sessions_of(base), base_at);
 }
 
 const struct um_src_transport_ops um_smx_src_transport = {
