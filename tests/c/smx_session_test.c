@@ -7,6 +7,8 @@
 #define SHM_TRANSPORT "lbtsmx"
 #include "um_test_shm_session.h"
 
+#include "transport/shm/um_shm_segment.h"
+
 static void native_send(lbm_src_t *src, const char *text)
 {
     void *buffer;
@@ -395,6 +397,56 @@ TEST(an_event_queue_gets_copies)
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(rctx));
     MUST(lbm_context_delete(sctx));
+}
+
+static lbm_src_t *asked;
+static atomic_int answers;
+
+static int ask_the_source(int level, const char *message, void *clientd)
+{
+    um_src_stats_t stats;
+    if (strstr(message, "Core-6976-146") != NULL && um_src_stats(asked, &stats) == 0 && stats.receivers_lost == 1) {
+        atomic_fetch_add(&answers, 1);
+    }
+    return 0;
+}
+
+/* A receiver that nobody is, with a position that cannot be. */
+static void impossible_receiver(lbm_src_t *src, struct um_shm_segment *segment)
+{
+    lbm_src_transport_stats_t stats;
+    unsigned session_id, transport_id;
+    uint64_t start;
+    MUST(lbm_src_retrieve_transport_stats(src, &stats));
+    CHECK_EQ(sscanf(stats.source, "LBT-SMX:%x:%u", &session_id, &transport_id), 2);
+    MUST(um_shm_attach(segment, UM_SHM_SMX, session_id, (uint16_t)transport_id));
+    int slot = um_shm_slot_take(segment, UM_SHM_SLOT_BUSY_WAIT, 0, &start);
+    CHECK(slot >= 0);
+    atomic_store(&segment->slots[slot].read_pos, UINT64_MAX / 2);
+}
+
+TEST(an_impossible_position_costs_the_slot_and_a_log_callback_may_ask_the_source)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *sctx = net_context(), *rctx = net_context();
+    struct um_shm_segment segment;
+    struct recorder rec = RECORDER_INIT;
+    asked = shm_source(sctx, "smx/impossible");
+    lbm_rcv_t *rcv = net_recording_receiver(rctx, "smx/impossible", &rec);
+    MUST(um_src_wait_receivers(asked, 1, HANG_SECONDS * 1000));
+    impossible_receiver(asked, &segment);
+    lbm_log(ask_the_source, NULL);
+    for (int i = 0; i < 5000; i++) { /* more than the ring holds */
+        char text[4000] = {0};
+        MUST(lbm_src_send(asked, text, sizeof text, 0));
+    }
+    for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&answers) == 0; i++) {
+        usleep(1000);
+    }
+    lbm_log(NULL, NULL);
+    CHECK_EQ(atomic_load(&answers), 1);
+    um_shm_close(&segment);
+    shm_end(rcv, asked, rctx, sctx);
 }
 
 /* ---- more receivers, slots, statistics ---- */
