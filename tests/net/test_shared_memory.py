@@ -49,7 +49,7 @@ def test_lbmsrc_and_lbmrcv_over_shared_memory(host: Host, loopback_config: Confi
     config = loopback_config("source transport lbtipc", "source transport_lbtipc_behavior receiver_paced")
     receiver = host.start("lbmrcv", "-c", config, "-S", "-V", "news")
     receiver.expect("Immediate messaging target")
-    source = host.start("lbmsrc", "-c", config, "-V", "-M", 20000, "-P", 1, "-L", 1, "-l", 100, "news")
+    source = host.start("lbmsrc", "-c", config, "-V", "-M", 20000, "-L", 1, "-l", 100, "news")
     source.finish()
     got = receiver.finish()
     assert re.search("^Messages received : 20000$", got, re.MULTILINE), got[-2000:]
