@@ -576,13 +576,13 @@ void um_rcv_source_join(struct um_rcv_topic *topic, const struct um_tr_source *f
                um_errmsg());
         return;
     }
+    source->stream.again = um_rcv_ended_lately(topic, &found->info, um_loop_now(topic->base.ctx->loop));
     if (um_rcv_sessions_join(topic->base.ctx->rcv_sessions, &found->info, &topic->opts, &source->stream) != 0) {
         um_log(UM_LOG_DEBUG, "Core-20202-3", "topic [%s]: source [%s] not joined: %s", topic->base.name,
                source->msg->pub.source, um_errmsg());
         free_source(source);
         return;
     }
-    source->again = um_rcv_ended_lately(topic, &found->info, um_loop_now(topic->base.ctx->loop));
     um_list_push_back(&topic->sources, &source->node);
     notify_created(source);
     struct um_list *node;
@@ -620,7 +620,7 @@ void um_rcv_source_end(struct um_rcv_source *source)
 {
     struct um_rcv_topic *topic = source->topic;
     not_ready(source);
-    if (source->bos_seen || !source->again) {
+    if (source->bos_seen || !source->stream.again) {
         deliver_event(source, LBM_MSG_EOS, 0);
     }
     um_rcv_note_ending(topic, &source->info, um_loop_now(topic->base.ctx->loop));

@@ -73,7 +73,6 @@ struct um_rcv_source {
     uint64_t wall_ns;                /* time in msg->pub.tsp */
     bool bos_seen;
     bool ready;        /* counted in topic->ready: from after its BOS until before its EOS */
-    bool again;        /* joined after an EOS: the next one is told only if something was heard meanwhile */
     uint64_t id;       /* one of a kind in this process, from 1 */
     bool reading;      /* on_read_end is still to come */
     lbm_rcv_t *direct; /* the only receiver, to be called at once; the template is made up for it. NULL: unknown */

@@ -434,6 +434,7 @@ int um_rcv_sessions_join(struct um_rcv_sessions *sessions, const lbm_transport_s
     }
     if (created) {
         uint64_t now_ns = um_loop_now(sessions->env->loop);
+        session->again = stream->again;
         if (session->ops->start != NULL) {
             session->ops->start(session, retry_at(sessions, &key, now_ns), now_ns);
         }

@@ -60,6 +60,7 @@ struct um_rcv_stream {
     bool paused;
     bool no_read_end;               /* set by the caller: after on_ring it has no use for on_read_end */
     bool in_order;                  /* set by the caller: hold back the beginning while the transport repairs */
+    bool again;                     /* set by the caller: its source ended a moment ago and may be gone for good */
     bool open;                      /* data is handed on as it comes */
     struct um_rcv_opening *opening; /* what is held back; NULL: nothing */
     struct um_list touched;         /* session's list: on_read_end is due */

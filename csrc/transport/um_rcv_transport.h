@@ -59,6 +59,7 @@ struct um_rcv_session {
     struct um_rcv_session_key key;
     enum um_rcv_session_state state;
     bool attention;    /* something besides plain data is to be done: first message, BOS due, ended */
+    bool again;        /* made for a stream whose source ended a moment ago: that it is gone is no news */
     unsigned busy;     /* frames of this session's code on the stack; it is not freed meanwhile */
     unsigned paused;   /* streams that want it paused */
     unsigned openings; /* streams whose beginning is waited for */

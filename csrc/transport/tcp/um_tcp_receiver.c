@@ -257,7 +257,8 @@ static void on_connected(struct tcp_receiver *receiver, uint64_t now_ns)
         error = ENOMEM;
     }
     if (error != 0) {
-        um_log(UM_LOG_WARNING, "Core-5688-3247", "%s: connection failed: %s", receiver->base.source, strerror(error));
+        um_log(receiver->base.again ? UM_LOG_INFO : UM_LOG_WARNING, "Core-5688-3247", "%s: connection failed: %s",
+               receiver->base.source, strerror(error));
         um_rcv_session_lost(&receiver->base, now_ns);
         return;
     }

@@ -238,7 +238,7 @@ static struct impair_rule *find_rule(struct impair *impair, const char *name)
 static bool set_rule(struct impair *impair, char *words, char *reply, size_t reply_len)
 {
     char *save = NULL, *name = strtok_r(words, " ", &save);
-    struct impair_rule rule = {.from = ~0u, .to = ~0u, .kinds = ~0u, .port_high = 65535};
+    struct impair_rule rule = {.from = ~0u, .to = ~0u, .kinds = ~(1u << FRAME_ARP), .port_high = 65535};
     if (name == NULL || strlen(name) >= sizeof rule.name) {
         snprintf(reply, reply_len, "rule: a name of at most %zu characters is wanted", sizeof rule.name - 1);
         return false;

@@ -17,8 +17,8 @@ struct impair_counts {
 
 struct impair_rule {
     char name[32];
-    uint32_t from, to;            /* bits of ports */
-    uint32_t kinds;               /* bits of enum frame_kind */
+    uint32_t from, to; /* bits of ports */
+    uint32_t kinds;    /* bits of enum frame_kind; all but ARP, whose loss would cost a second, if not given */
     uint16_t port_low, port_high; /* either end's UDP or TCP port */
     bool with_sqn;                /* only numbered frames from sqn_low to sqn_high */
     uint32_t sqn_low, sqn_high;
