@@ -188,16 +188,26 @@ struct um_side {
     lbm_src_t *src;
     lbm_rcv_t *rcv;
     bool echoes;
+    void *buffer; /* acquired for the next message, together with the publication of the last */
     struct bench_pinger pinger;
 };
 
+static void um_acquire(struct um_side *side)
+{
+    um_check(lbm_src_buff_acquire(side->src, &side->buffer, bench_options.size, 0), "lbm_src_buff_acquire");
+}
+
+static void um_publish(struct um_side *side)
+{
+    um_check(lbm_src_buffs_complete_and_acquire(side->src, &side->buffer, bench_options.size, 0),
+             "lbm_src_buffs_complete_and_acquire");
+}
+
 static void um_ping(struct um_side *side)
 {
-    void *buffer;
     side->pinger.sent_at = bench_now();
-    um_check(lbm_src_buff_acquire(side->src, &buffer, bench_options.size, 0), "lbm_src_buff_acquire");
-    fill(buffer, ++side->pinger.sequence, BENCH_MEASURED);
-    um_check(lbm_src_buffs_complete(side->src), "lbm_src_buffs_complete");
+    fill(side->buffer, ++side->pinger.sequence, BENCH_MEASURED);
+    um_publish(side);
 }
 
 static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
@@ -210,10 +220,8 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
     if (side->src == NULL) {
         bench_oneway_message(msg->data);
     } else if (side->echoes) {
-        void *buffer;
-        um_check(lbm_src_buff_acquire(side->src, &buffer, msg->len, 0), "lbm_src_buff_acquire");
-        memcpy(buffer, msg->data, msg->len);
-        um_check(lbm_src_buffs_complete(side->src), "lbm_src_buffs_complete");
+        memcpy(side->buffer, msg->data, bench_options.size);
+        um_publish(side);
     } else if (bench_pinger_reply(&side->pinger)) {
         um_ping(side);
     }
@@ -300,6 +308,7 @@ static void um_side_run(int role)
         bench_meet();
         um_check(um_src_wait_receivers(side.src, 1, 15000), "um_src_wait_receivers");
         um_check(um_rcv_wait_ready(side.rcv, 1, 15000), "um_rcv_wait_ready");
+        um_acquire(&side);
         bench_meet();
         bench_pinger_init(&side.pinger);
         if (role == 0) {
@@ -308,6 +317,9 @@ static void um_side_run(int role)
     }
     while (!bench_finished()) {
         bench_sleep_ms(5);
+    }
+    if (side.buffer != NULL) {
+        lbm_src_buffs_cancel(side.src);
     }
     um_end(side.rcv, side.src, side.ctx);
 }
