@@ -19,6 +19,9 @@ unsigned um_smx_reap(struct um_smx_session *session)
 {
     static struct um_log_limit limit;
     unsigned gone = 0;
+    if (atomic_exchange_explicit(&session->reaping, true, memory_order_acquire)) {
+        return 0; /* somebody is at it */
+    }
     for (uint32_t i = 0; i < session->segment.max_receivers; i++) {
         uint32_t pid = session->segment.slots[i].pid;
         if (um_shm_slot_reap(&session->segment, i)) {
@@ -28,6 +31,7 @@ unsigned um_smx_reap(struct um_smx_session *session)
                            session->segment.session_id, session->segment.transport_id, pid);
         }
     }
+    atomic_store_explicit(&session->reaping, false, memory_order_release);
     if (gone > 0) {
         atomic_fetch_add_explicit(&session->receivers_lost, gone, memory_order_relaxed);
         um_shm_reclaim_dead(UM_SHM_SMX); /* the control objects of their contexts */

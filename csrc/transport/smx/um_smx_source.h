@@ -17,8 +17,12 @@ struct um_smx_session {
     _Atomic uint32_t blocked_by;     /* process that holds the writer up now, 0: none; any thread reads */
     _Atomic uint64_t blocked_ns;     /* all waiting of senders so far; any thread reads */
     _Atomic uint64_t receivers_lost; /* slots taken from dead receivers, or given up for an impossible cursor */
-    uint32_t evictions_noted;        /* lock: of writer.evicted, what receivers_lost has */
-    uint32_t evictions_untold;       /* lock: not yet in the log */
+    /* Any thread. One at a time looks for the dead: the locks of slots belong to the segment's descriptor, so that of
+     * two threads the first to give a lock back gives it back for both, and the second frees the slot of whoever came.
+     */
+    atomic_bool reaping;
+    uint32_t evictions_noted;  /* lock: of writer.evicted, what receivers_lost has */
+    uint32_t evictions_untold; /* lock: not yet in the log */
     struct um_shm_segment segment;
     struct um_smx_sources *pool;    /* [loop] */
     struct um_list node;            /* [loop] pool->sessions */
