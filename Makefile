@@ -3,16 +3,16 @@ BUILD_DIR ?= build
 BUILD_TYPE ?= Release
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
-GENERATOR := $(if $(shell command -v ninja),-G Ninja,)
 
-.PHONY: help build python wheel demo test bench soak docs clean distclean
+.PHONY: help build python wheel demo check test bench soak docs clean distclean
 
 help:
 	@echo "make demo    real market data over TCP, then over LBT-RM with 1 % loss repaired live, about twenty seconds"
-	@echo "make test    build and run every test (about 20 minutes on 2 cores)"
+	@echo "make check   while working: build, lint, unit and Python tests without sanitizers (about 4 minutes on 2 cores)"
+	@echo "make test    build and run every test (about 15 minutes on 2 cores)"
 	@echo "make build   libraries, headers, daemons, examples and tests into $(BUILD_DIR)/"
 	@echo "make bench   measure throughput, latency and memory beside raw baselines"
-	@echo "make soak    the long runs: full message counts and a million inputs per fuzz target"
+	@echo "make soak    the long run: full message counts, many seeds, a million inputs of fuzz targets (about 2 hours)"
 	@echo "make wheel   the Python wheel, with the library inside, into dist/"
 	@echo "make docs    HTML documentation into $(BUILD_DIR)/docs"
 	@echo "make clean   remove $(BUILD_DIR)/ and caches; make distclean removes .venv too"
@@ -21,23 +21,37 @@ build:
 	@tools/bootstrap.sh build
 	@$(MAKE) --no-print-directory compile
 
-.PHONY: compile
-compile:
-	@test -f $(BUILD_DIR)/CMakeCache.txt || cmake -S . -B $(BUILD_DIR) $(GENERATOR) -DCMAKE_BUILD_TYPE=$(BUILD_TYPE)
+# Configured every time, which takes seconds: packages may have been installed since, and BUILD_TYPE may be another. A
+# tree keeps the generator it was made with.
+.PHONY: configure compile
+configure:
+	@generator=; if [ ! -f $(BUILD_DIR)/CMakeCache.txt ] && command -v ninja >/dev/null; then generator="-G Ninja"; fi; \
+	    cmake -S . -B $(BUILD_DIR) $$generator -DCMAKE_BUILD_TYPE=$(BUILD_TYPE) --log-level=WARNING
+
+compile: configure
 	@cmake --build $(BUILD_DIR) -j $(JOBS)
 
 # The Python binding, compiled against the tree just built.
 python: build
 	@tools/bootstrap.sh demo
-	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/_build.py
+	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/binding/build.py
 
 # A wheel and its source distribution in dist/.
 wheel:
 	@tools/bootstrap.sh test
 	@tools/build_wheel.sh dist
 
-demo: python
+# What the demo runs, and neither tests nor benchmarks.
+demo:
+	@tools/bootstrap.sh demo
+	@$(MAKE) --no-print-directory configure
+	@cmake --build $(BUILD_DIR) -j $(JOBS) --target um lbmrd
+	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/binding/build.py
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) examples/demo/demo.py
+
+check:
+	@tools/bootstrap.sh test
+	@$(PYTHON) tools/run_tests.py --check
 
 test:
 	@tools/bootstrap.sh test

@@ -39,7 +39,7 @@ struct bench_shared {
 
 struct bench_options {
     const char *impl; /* um, raw, zmq */
-    const char *mode; /* oneway, pingpong */
+    const char *mode; /* oneway, pingpong; cores: how far they are from each other */
     size_t size;      /* bytes of a message, at least 16 */
     size_t batch;     /* bytes handed to one send; 0 = the implementation's default */
     bool spin;

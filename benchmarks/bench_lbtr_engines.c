@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "transport/lbtr/um_lbtrm_receiver.h"
-#include "transport/lbtr/um_lbtrm_source.h"
+#include "transport/lbtr/um_lbtrm_rcv_engine.h"
+#include "transport/lbtr/um_lbtrm_src_engine.h"
 
 #define COUNT 5000000u
 
@@ -57,52 +57,56 @@ static double now(void)
 
 static double send_all(size_t len)
 {
-    static const struct um_lbtrm_source_ops ops = {
-        .send = on_send, .set_timer = on_timer, .kick = on_io, .relieved = on_io};
+    static const struct um_lbtrm_src_engine_ops ops = {
+        .send = on_send, .common.set_timer = on_timer, .common.kick = on_io, .common.relieved = on_io};
     struct um_lbtr_limiter limiter;
     um_lbtr_limiter_init(&limiter, &(struct um_lbtr_limiter_config){0, 0, 10 * UM_NS_PER_MS, true});
-    struct um_lbtrm_source *source =
-        um_lbtrm_source_create(&(struct um_lbtrm_source_config){.session = session,
-                                                                .tgsz = 8,
-                                                                .datagram_max = 8192,
-                                                                .window_size = 25165824,
-                                                                .ignore_ns = 500 * UM_NS_PER_MS,
-                                                                .sm_min_ns = 200 * UM_NS_PER_MS,
-                                                                .sm_max_ns = 10 * UM_NS_PER_SEC},
-                               &limiter, &ops, NULL);
+    struct um_lbtr_src_engine *source =
+        um_lbtrm_src_engine_create(&(struct um_lbtrm_src_engine_config){.session = session,
+                                                                        .tgsz = 8,
+                                                                        .datagram_max = 8192,
+                                                                        .window_size = 25165824,
+                                                                        .ignore_ns = 500 * UM_NS_PER_MS,
+                                                                        .sm_min_ns = 200 * UM_NS_PER_MS,
+                                                                        .sm_max_ns = 10 * UM_NS_PER_SEC},
+                                   &limiter, &ops, NULL);
     static uint8_t message[8192];
     double begin = now();
     for (uint32_t i = 0; i < COUNT; i++) {
         size_t room;
-        memcpy(um_lbtrm_source_acquire(source, &room), message, len);
-        um_lbtrm_source_commit(source, UM_NS_PER_SEC + i * UINT64_C(1000), len, len);
+        memcpy(um_lbtr_src_engine_acquire(source, &room), message, len);
+        um_lbtr_src_engine_commit(source, UM_NS_PER_SEC + i * UINT64_C(1000), len, len);
     }
     double ns = (now() - begin) / COUNT;
-    um_lbtrm_source_destroy(source);
+    um_lbtr_src_engine_destroy(source);
     return ns;
 }
 
 static double receive_all(size_t len)
 {
-    static const struct um_lbtrm_receiver_ops ops = {
-        .nak = on_nak, .deliver = on_deliver, .lost = on_lost, .begin = on_begin, .end = on_end, .set_timer = on_timer};
+    static const struct um_lbtr_rcv_outputs out = {.send = on_nak,
+                                                   .deliver = on_deliver,
+                                                   .lost = on_lost,
+                                                   .begin = on_begin,
+                                                   .end = on_end,
+                                                   .set_timer = on_timer};
     static uint8_t packet[8192];
     struct um_rng rng;
     um_rng_seed(&rng, 1);
-    struct um_lbtrm_receiver_config config = {
+    struct um_lbtrm_rcv_engine_config config = {
         .source_ip = 1,
         .session = session,
         .naks = {50 * UM_NS_PER_MS, 200 * UM_NS_PER_MS, UM_NS_PER_SEC, 10 * UM_NS_PER_SEC, true, 0},
         .activity_ns = 60 * UM_NS_PER_SEC};
-    struct um_lbtrm_receiver *receiver = um_lbtrm_receiver_create(&config, &rng, &ops, NULL, UM_NS_PER_SEC);
+    struct um_lbtr_rcv_engine *receiver = um_lbtrm_rcv_engine_create(&config, &rng, &out, NULL, UM_NS_PER_SEC);
     um_lbtrm_put_data(packet, &session, 0, 0, 3, false);
     double begin = now();
     for (uint32_t i = 0; i < COUNT; i++) {
         um_put32(packet + 8, i);
-        um_lbtrm_receiver_on_packet(receiver, UM_NS_PER_SEC + i * UINT64_C(1000), packet, UM_LBTRM_DATA_HDR + len, 1);
+        um_lbtrm_rcv_engine_on_packet(receiver, UM_NS_PER_SEC + i * UINT64_C(1000), packet, UM_LBTRM_DATA_HDR + len, 1);
     }
     double ns = (now() - begin) / COUNT;
-    um_lbtrm_receiver_destroy(receiver);
+    um_lbtr_rcv_engine_destroy(receiver);
     return ns;
 }
 

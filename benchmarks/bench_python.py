@@ -159,15 +159,47 @@ def receive_batches(seconds: float) -> Rate:
     return meter.result()
 
 
+def receive_recv(seconds: float) -> Rate:
+    """recv() in a loop."""
+    from um_cffi import Context, Receiver
+
+    meter = Meter(seconds)
+    length = 0
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+        recv = receiver.recv
+        while True:
+            for _ in range(EVERY):
+                message = recv()
+                assert message is not None
+                length += len(message.data)
+            if meter.add(EVERY):
+                return meter.result()
+
+
+def receive_for(seconds: float) -> Rate:
+    """for message in receiver"""
+    from um_cffi import Context, Receiver
+
+    meter = Meter(seconds)
+    count = length = 0
+    with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
+        for message in receiver:
+            length += len(message.data)
+            count += 1
+            if count % EVERY == 0 and meter.add(EVERY):
+                break
+    return meter.result()
+
+
 def receive_single(seconds: float) -> Rate:
-    """One message at a time, as a program would that knows no batches."""
+    """Batches of one message each."""
     from um_cffi import Context, Receiver
 
     meter = Meter(seconds)
     count = length = 0
     with Context(LOOPBACK) as ctx, Receiver(ctx, "bench") as receiver:
         while True:
-            batch = receiver.recv_batch(1)
+            batch = receiver.recv_batch(max_messages=1)
             assert batch is not None
             length += len(batch.data)
             count += 1
@@ -247,6 +279,8 @@ RECEIVERS: dict[str, tuple[str, Callable[[float], Rate]]] = {
     "callback": ("um", receive_callback),
     "async": ("um", receive_async),
     "batches": ("um", receive_batches),
+    "recv": ("um", receive_recv),
+    "for": ("um", receive_for),
     "single": ("um", receive_single),
     "pyzmq": ("zmq", receive_zmq),
     "pyzmq_async": ("zmq", receive_zmq_async),

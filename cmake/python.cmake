@@ -1,16 +1,17 @@
 # The Python wheel, included only when scikit-build-core drives the build (SKBUILD). Everything it carries is installed
-# in the component `python`, relative to the package um_cffi: _native.abi3.so, lib/, include/lbm/, bin/.
+# in the component `python`, relative to the package um_cffi: binding/_native.abi3.so, lib/, include/lbm/, bin/.
 # The library goes in under its SONAME alone, because a wheel cannot hold symbolic links; programs and the module find it
 # by a path relative to themselves.
 find_package(Python REQUIRED COMPONENTS Interpreter Development.Module)
 
 set_target_properties(um PROPERTIES VERSION 0 INSTALL_RPATH "$ORIGIN")
 
+file(GLOB UM_BINDING_C CONFIGURE_DEPENDS um_cffi/binding/um_py_*.c)
 set(UM_NATIVE_C ${CMAKE_BINARY_DIR}/python/_native.c)
 add_custom_command(OUTPUT ${UM_NATIVE_C}
-  COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/um_cffi/_build.py --build ${CMAKE_BINARY_DIR} --emit ${UM_NATIVE_C}
-  DEPENDS um_cffi/_build.py um_cffi/_bridge.c um_cffi/_fast.c um_cffi/_acquire.c um_cffi/_direct.c
-          ${UM_PUBLIC_HEADERS}
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_SOURCE_DIR}/um_cffi/binding/build.py --build ${CMAKE_BINARY_DIR}
+          --emit ${UM_NATIVE_C}
+  DEPENDS um_cffi/binding/build.py ${UM_BINDING_C} ${UM_PUBLIC_HEADERS}
   COMMENT "Generating the cffi module"
   VERBATIM)
 
@@ -19,9 +20,9 @@ target_link_libraries(um_native PRIVATE um Python::Module Threads::Threads)
 target_compile_definitions(um_native PRIVATE Py_LIMITED_API=0x03090000)
 target_compile_options(um_native PRIVATE -Wno-unused-function -Wno-missing-field-initializers)
 set_target_properties(um_native PROPERTIES PREFIX "" OUTPUT_NAME _native SUFFIX .abi3.so C_VISIBILITY_PRESET default
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python INSTALL_RPATH "$ORIGIN/lib")
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python INSTALL_RPATH "$ORIGIN/../lib")
 
-install(TARGETS um_native LIBRARY DESTINATION . COMPONENT python)
+install(TARGETS um_native LIBRARY DESTINATION binding COMPONENT python)
 install(TARGETS um LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
 install(FILES ${UM_PUBLIC_HEADERS} DESTINATION include/lbm COMPONENT python)
 

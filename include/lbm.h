@@ -11,9 +11,10 @@
  * - Strings, options and payloads handed in are copied before the call returns; clientd pointers and functions are
  *   kept as they are. What a callback is handed is valid until it returns; messages may be kept with lbm_msg_retain().
  * - Any thread may call any function, attribute and properties objects being for one thread at a time.
- * - "Context thread: yes" marks what may be called in a callback that runs on the context's own thread. "no" marks
- *   what would wait for that very thread: making, deleting and looking up objects of the context fails there with
- *   LBM_EOP, and the calls that process or dispatch events are not for callbacks at all. Application callbacks run on
+ * - "Context thread: yes" marks what may be called in a callback that runs on the context's own thread or on that of
+ *   one of its XSPs. "no" marks what would wait for that very thread: making, deleting and looking up objects of the
+ *   context fails there with LBM_EOP, a send that would have to wait with LBM_EWOULDBLOCK, and the calls that process
+ *   or dispatch events are not for callbacks at all. Application callbacks run on
  *   the context thread unless an event queue takes them; on a thread inside lbm_event_dispatch() everything is allowed
  *   except deleting the receiver whose message is being delivered.
  */
@@ -461,7 +462,7 @@ enum {
 #define LBM_SRC_EVENT_WAKEUP_FLAG_NORMAL 0x1                                     /**< of a source */
 #define LBM_SRC_EVENT_WAKEUP_FLAG_MIM 0x2                                        /**< of multicast immediate sends */
 #define LBM_SRC_EVENT_WAKEUP_FLAG_UIM 0x4                                        /**< of unicast immediate sends */
-#define LBM_SRC_EVENT_WAKEUP_FLAG_REQUEST 0x8                                    /**< of requests */
+#define LBM_SRC_EVENT_WAKEUP_FLAG_REQUEST 0x8                                    /**< of unicast requests */
 #define LBM_SRC_EVENT_WAKEUP_FLAG_RESPONSE 0x10                                  /**< of responses */
 #define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_TOTAL_LIFETIME_EXPIRED 0x1 /**< its lifetime is over */
 #define LBM_SRC_EVENT_UMQ_ULB_MESSAGE_TIMEOUT_EX_FLAG_EXPLICIT 0x2               /**< the receiver gave it back */
@@ -2220,7 +2221,10 @@ LBMExpDLL int lbm_context_setopt(lbm_context_t *ctx, const char *optname, const 
 /** As above, from text. Context thread: yes. */
 LBMExpDLL int lbm_context_str_setopt(lbm_context_t *ctx, const char *optname, const char *optval);
 
-/** Reads an option of the living object in binary form. Context thread: yes. */
+/**
+ * Reads an option of the living object in binary form, as it is in force: ports, addresses and ids that were chosen,
+ * sizes that were rounded. Context thread: yes.
+ */
 LBMExpDLL int lbm_context_getopt(lbm_context_t *ctx, const char *optname, void *optval, size_t *optlen);
 
 /** As above, as text. Context thread: yes. */
@@ -2339,8 +2343,9 @@ LBMExpDLL int lbm_src_buffs_complete_and_acquire(lbm_src_t *const src, void **co
 LBMExpDLL int lbm_src_buffs_cancel(lbm_src_t *const src);
 
 /**
- * LBT-RM: a buffer that lbm_src_send() takes without copying, by its handle and LBM_MSG_BUFF_ALLOC. Context thread:
- * yes.
+ * LBT-RM, without late join: a buffer of at most one datagram, for lbm_src_send() with its handle as msg and
+ * LBM_MSG_BUFF_ALLOC. The send frees it unless it fails with LBM_EWOULDBLOCK or LBM_EINVAL; the source frees the rest.
+ * Context thread: yes.
  */
 LBMExpDLL int lbm_src_alloc_msg_buff(lbm_src_t *const src, void **const usr_bufp, const size_t len,
                                      void **const lbm_hdl, const int flags);
@@ -2416,7 +2421,10 @@ LBMExpDLL int lbm_src_setopt(lbm_src_t *src, const char *optname, const void *op
 /** As above, from text. Context thread: yes. */
 LBMExpDLL int lbm_src_str_setopt(lbm_src_t *src, const char *optname, const char *optval);
 
-/** Reads an option of the living object in binary form. Context thread: yes. */
+/**
+ * Reads an option of the living object in binary form, as it is in force: ports, addresses and ids that were chosen,
+ * sizes that were rounded. Context thread: yes.
+ */
 LBMExpDLL int lbm_src_getopt(lbm_src_t *src, const char *optname, void *optval, size_t *optlen);
 
 /** As above, as text. Context thread: yes. */
@@ -2426,7 +2434,8 @@ LBMExpDLL int lbm_src_str_getopt(lbm_src_t *src, const char *optname, char *optv
 
 /**
  * Topic for receivers. The context keeps one object per name, whose options are those of its first lookup; never
- * deleted by the application. Context thread: no.
+ * deleted by the application. Queries for sources begin here. Valid until the last receiver made of it is deleted; for
+ * another one it is looked up again (the 1024 topics left last are kept all the same). Context thread: no.
  */
 LBMExpDLL int lbm_rcv_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
                                    const lbm_rcv_topic_attr_t *attr);
@@ -2530,7 +2539,10 @@ LBMExpDLL int lbm_rcv_setopt(lbm_rcv_t *rcv, const char *optname, const void *op
 /** As above, from text. Context thread: yes. */
 LBMExpDLL int lbm_rcv_str_setopt(lbm_rcv_t *rcv, const char *optname, const char *optval);
 
-/** Reads an option of the living object in binary form. Context thread: yes. */
+/**
+ * Reads an option of the living object in binary form, as it is in force: ports, addresses and ids that were chosen,
+ * sizes that were rounded. Context thread: yes.
+ */
 LBMExpDLL int lbm_rcv_getopt(lbm_rcv_t *rcv, const char *optname, void *optval, size_t *optlen);
 
 /** As above, as text. Context thread: yes. */
@@ -2872,7 +2884,10 @@ LBMExpDLL int lbm_transport_source_format(const lbm_transport_source_info_t *inf
 
 /* Immediate messages: sent to a context without a source. */
 
-/** Sets the callback for immediate messages without topic, NULL for none. Context thread: yes. */
+/**
+ * Sets the callback for immediate messages without topic, NULL for none. It replaces the one before, whose events leave
+ * their queue when that purges those of closed objects. Context thread: yes.
+ */
 LBMExpDLL int lbm_context_rcv_immediate_msgs(lbm_context_t *ctx, lbm_immediate_msg_cb_proc proc, void *clientd,
                                              lbm_event_queue_t *evq);
 

@@ -3,7 +3,12 @@
  * beforehand. Independent of lbm.h.
  *
  * Functions return PDM_SUCCESS or PDM_FAILURE, with lbmpdm_errnum() and lbmpdm_errmsg() per thread, and never touch a
- * context: all may be called in a context-thread callback. Objects are for one thread at a time.
+ * context: all may be called in a context-thread callback. Objects are for one thread at a time; a finalized definition
+ * may be used by messages of several threads.
+ *
+ * Values of scalars are pointers to the value of C (uint8_t for booleans), char * for strings, void * for blobs and
+ * lbmpdm_msg_t * for messages. Values of arrays are contiguous for numbers, decimals and timestamps, and arrays of
+ * pointers for all else. Lengths are bytes, those of strings with their NUL.
  */
 #ifndef LBM_LBMPDM_H_INCLUDED
 #define LBM_LBMPDM_H_INCLUDED

@@ -22,7 +22,7 @@ from fixtures import host, loopback_config, two_hosts, wire  # noqa: E402, F401
 from packaging_support import built  # noqa: E402, F401
 
 WHEEL = ("test_i2_", "test_i3_", "test_i4_")  # one building of the wheel
-WHOLE_FILES = ("test_py_", "test_install_i1")  # one process, or one fixture
+WHOLE_FILES = ("test_py_", "test_install_i1", "test_types")  # one process, or one fixture
 LONG = ("test_i2_", "test_py_safety", "test_d5_examples", "test_ten_thousand_topics", "test_o4_source_side_filtering")
 
 

@@ -24,7 +24,8 @@ STUBS = ROOT / "csrc" / "api" / "not_implemented"
 
 PROTOTYPE = re.compile(r"^(?:LBM\w*|UMStore|UMEStore)ExpDLL\s[^;{}]*?\b(\w+)\s*\(", re.MULTILINE)
 FEATURE = re.compile(r'^#define FEATURE "(.*) (?:is|are)"$', re.MULTILINE)
-NAME = re.compile(r"\b(?:lbm|lbmaux|um)_\w+")
+MISSING = re.compile(r"^UM_NOT_IMPLEMENTED(_VALUE|_QUIET|_VOID)?\(([^;]*?)\)$", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"\b(?:lbm\w*?|um)_\w+")
 
 Functions = dict[str, list[str]]  # by header
 
@@ -100,10 +101,10 @@ def collect(functions: Functions) -> tuple[dict[str, list[str]], dict[str, str]]
     for source in sorted(STUBS.glob("*.c")):
         text = source.read_text()
         feature = FEATURE.search(text)
-        for match in re.finditer(r"^UM_NOT_IMPLEMENTED(_VALUE|_VOID)?\(([^;]*?)\)$", text, re.MULTILINE | re.DOTALL):
+        for match in MISSING.finditer(text):
             arguments = [part.strip() for part in match.group(2).replace("um_module_errmsg(MODULE)", "0").split(",")]
             assert feature is not None, source
-            missing[arguments[2 if match.group(1) == "_VALUE" else 0]] = feature.group(1)
+            missing[arguments[2 if match.group(1) in ("_VALUE", "_QUIET") else 0]] = feature.group(1)
         for name in re.findall(r"^(?:int|const char \*)\s*(lbm\w+)\(void\)\n\{", text, re.MULTILINE):
             where[name].append(str(source.relative_to(ROOT)))
     return where, missing

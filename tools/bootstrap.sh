@@ -14,7 +14,7 @@ say() { printf '%s\n' "-- $*"; }
 
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev)
 demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2 nftables)
-test_packages=("${demo_packages[@]}" liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev)
+test_packages=("${demo_packages[@]}" liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev redis-tools fish zsh)
 bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools)
 
 # clang names its sanitizer and fuzzer runtime by version; ask the distribution which one goes with `clang`.
@@ -74,6 +74,22 @@ system_packages() {
     fi
 }
 
+# A broker that the documentation compares with. Unpacked, not installed: no machine is to start a server for a test.
+broker() {
+    local folder
+    if [ -x .venv/brokers/nats-server ] || ! command -v apt-get >/dev/null; then
+        return 0
+    fi
+    say "unpacking nats-server into .venv/brokers"
+    folder=$(mktemp -d)
+    if (cd "$folder" && apt-get download -q nats-server && dpkg -x nats-server_*.deb .) >/dev/null 2>&1; then
+        install -D "$folder/usr/sbin/nats-server" .venv/brokers/nats-server
+    else
+        say "cannot download nats-server: the comparisons with it are left out"
+    fi
+    rm -rf "$folder"
+}
+
 python_packages() {
     local requirements=$1 stamp
     if [ ! -x .venv/bin/python ]; then
@@ -98,6 +114,7 @@ case "$purpose" in
         if [ "$purpose" = test ]; then system_packages "${test_packages[@]}"; else system_packages "${bench_packages[@]}"; fi
         python_packages tools/requirements-demo.txt
         python_packages tools/requirements-test.txt
+        broker
         if [ "$purpose" = bench ] && ! python_packages tools/requirements-bench.txt; then
             say "not installed: $(tr '\n' ' ' <tools/requirements-bench.txt)- the comparisons with it are left out"
         fi

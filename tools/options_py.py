@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write um_cffi/_options.py, the option table of the Python binding, from csrc/config/options.def.
+"""Write um_cffi/binding/options.py, the option table of the Python binding, from csrc/config/options.def.
 
 Usage: options_py.py [--check]    --check changes nothing and fails when the file is not up to date.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from options_doc import ACTED, ROOT, SCOPES, read_table
 
-TARGET = ROOT / "um_cffi" / "_options.py"
+TARGET = ROOT / "um_cffi" / "binding" / "options.py"
 PYTHON_SCOPES = SCOPES[:5]  # the objects that the binding has
 CLASSES = {
     "context": "ContextOptions",
@@ -30,7 +30,7 @@ HEAD = '''"""The options of libum for Python, made by tools/options_py.py from c
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypedDict, Union
+from typing import Literal, NamedTuple, TypedDict, Union
 
 
 class Option(NamedTuple):
@@ -71,7 +71,11 @@ def names(row: dict[str, Any]) -> tuple[str, ...]:
 def python_type(row: dict[str, Any]) -> str:
     if row["kind"] == "SWITCH":
         return "Switch"
-    if row["kind"] == "ENUM" or row["kind"] in NUMBERS:
+    if row["kind"] == "ENUM":
+        if not names(row) or any(".." in name for name in names(row)):
+            return "Number"
+        return f"Literal[{', '.join(quoted(name) for name in names(row))}]"
+    if row["kind"] in NUMBERS:
         return "Number"
     return "str"
 
@@ -120,8 +124,11 @@ def document() -> str:
         out.append(f'    """Options of the scope {scope}; see docs/options.md for what each does."""\n')
         out += [f"    {name}: {python_type(row)}" for name, row in rows[scope]]
         out.append("")
-    out.append("\nclass PatternOptions(ReceiverOptions, WildcardReceiverOptions, total=False):")
+    out.append("\nclass PatternOptions(ReceiverOptions, total=False):")
     out.append('    """Options of a wildcard receiver and of the receivers it makes."""\n')
+    both = {name for name, _ in rows["receiver"]}
+    out += [f"    {name}: {python_type(row)}" for name, row in rows["wildcard_receiver"] if name not in both]
+    out.append("")
     out.append("\nOPTIONS: dict[str, dict[str, Option]] = {")
     for scope in PYTHON_SCOPES:
         out.append(f'    "{scope}": {{')

@@ -7,22 +7,20 @@ with Context() as ctx, Source(ctx, "Greeting") as source:
 
 from __future__ import annotations
 
-import os as _os
-from pathlib import Path as _Path
-
-from um_cffi._guard import check_interpreter as _check_interpreter
+from um_cffi.binding.guard import check_interpreter as _check_interpreter
 
 _check_interpreter()
 
-_root = _Path(__file__).resolve().parent.parent
-if (_root / "CMakeLists.txt").exists():  # a source tree: the compiled module lies in the build directory, see _build.py
-    __path__.append(str(_Path(_os.environ.get("UM_BUILD_DIR", _root / "build")).resolve() / "python" / "um_cffi"))
+from um_cffi.binding._native import lib as _lib  # noqa: E402
+
+if _lib.um_py_add_fast() != 0:
+    raise MemoryError("the module um_cffi.binding._fast cannot be made")
 
 from um_cffi import config, logs, testing  # noqa: E402
-from um_cffi._base import after_fork as _after_fork  # noqa: E402
-from um_cffi._native import lib as _lib  # noqa: E402
-from um_cffi._paths import get_include, get_library, get_pkgconfig_dir, get_program  # noqa: E402
+from um_cffi.arrow import ArrowReader  # noqa: E402
 from um_cffi.batch import RECORD, Batch, Message, Slot, forget_memory  # noqa: E402
+from um_cffi.binding.lifetime import after_fork as _after_fork  # noqa: E402
+from um_cffi.binding.paths import get_include, get_library, get_pkgconfig_dir, get_program  # noqa: E402
 from um_cffi.context import Context  # noqa: E402
 from um_cffi.dispatch import EventQueue, Timer  # noqa: E402
 from um_cffi.errors import (  # noqa: E402
@@ -50,9 +48,15 @@ from um_cffi.events import (  # noqa: E402
     SourceEventType,
     Transport,
 )
+from um_cffi.hot_failover import HFReceiver, HFSource  # noqa: E402
+from um_cffi.immediate import ImmediateReceiver  # noqa: E402
+from um_cffi.properties import Properties, PropertyType  # noqa: E402
 from um_cffi.receiver import Receiver, WildcardReceiver  # noqa: E402
+from um_cffi.requests import Request, RequestMessage, Responder, Response  # noqa: E402
+from um_cffi.slots import SlotSource  # noqa: E402
 from um_cffi.source import Source  # noqa: E402
-from um_cffi.stats import object_counts  # noqa: E402
+from um_cffi.stats import TopicSource, object_counts  # noqa: E402
+from um_cffi.xsp import XSP  # noqa: E402
 
 _after_fork(forget_memory)
 
@@ -64,10 +68,15 @@ def version() -> str:
 
 __all__ = [
     "RECORD",
+    "XSP",
+    "ArrowReader",
     "Batch",
     "Context",
     "DaemonConnection",
     "EventQueue",
+    "HFReceiver",
+    "HFSource",
+    "ImmediateReceiver",
     "InProgress",
     "InvalidArgument",
     "InvalidOperation",
@@ -80,15 +89,23 @@ __all__ = [
     "NotRegistered",
     "NotSupported",
     "OutOfMemory",
+    "Properties",
+    "PropertyType",
     "Receiver",
     "ReceiverEvent",
+    "Request",
+    "RequestMessage",
+    "Responder",
+    "Response",
     "Slot",
+    "SlotSource",
     "Source",
     "SourceEvent",
     "SourceEventType",
     "SystemFailure",
     "TimedOut",
     "Timer",
+    "TopicSource",
     "Transport",
     "UmError",
     "WildcardReceiver",

@@ -6,8 +6,8 @@ import importlib.metadata
 import platform
 import sys
 
-from um_cffi import _paths
-from um_cffi._native import ffi, lib
+from um_cffi.binding import paths
+from um_cffi.binding._native import ffi, lib
 
 FEATURES = {
     "transport TCP": ("context", "transport_tcp_port_low"),
@@ -46,17 +46,17 @@ def report() -> list[tuple[str, str]]:
     rows += [(name, _version(name)) for name in ("cffi", "numpy", "pyarrow", "pandas", "rich")]
     rows += [(f"feature: {name}", state) for name, state in features().items()]
     rows += [
-        ("include", _paths.get_include()),
-        ("library", _paths.get_library()),
-        ("pkg-config", _paths.get_pkgconfig_dir()),
-        ("programs", " ".join(_paths.programs())),
+        ("include", paths.get_include()),
+        ("library", paths.get_library()),
+        ("pkg-config", paths.get_pkgconfig_dir()),
+        ("programs", " ".join(paths.programs())),
     ]
     return rows
 
 
 def features() -> dict[str, str]:
     """What works in this version, as its option table says: yes or not yet."""
-    from um_cffi._options import OPTIONS
+    from um_cffi.binding.options import OPTIONS
 
     found = {}
     for name, (scope, option) in FEATURES.items():

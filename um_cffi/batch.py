@@ -12,15 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from um_cffi._native import ffi, lib
-from um_cffi.errors import InvalidArgument, OutOfMemory, raise_last
+from um_cffi.answering import aanswer, answer
+from um_cffi.binding import arrow
+from um_cffi.binding._fast import (
+    Direct,
+    Intake,
+    Memory,
+    Message,
+    Slot,
+    Stream,
+    Walk,
+    forget_memory,
+    set_python_parts,
+)
+from um_cffi.binding._fast import slot as make_slot
+from um_cffi.binding._native import ffi
+from um_cffi.binding.arguments import dtype_of
+from um_cffi.errors import InvalidArgument, raise_last
 from um_cffi.events import MessageFlags, MessageType, ReceiverEvent, message_type
-
-if lib.um_py_add_fast() != 0:
-    raise OutOfMemory("the module um_cffi._fast cannot be made")
-
-from um_cffi._fast import Direct, Intake, Memory, Message, Slot, Stream, forget_memory, set_python_parts
-from um_cffi._fast import slot as make_slot
+from um_cffi.properties import NO_PROPERTIES, properties_of
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -46,8 +56,7 @@ _REQUEST = int(MessageType.REQUEST)
 
 def _describe(message: Message) -> str:
     """The repr() of a message."""
-    kind = message.type
-    name = kind.name if isinstance(kind, MessageType) else str(kind)
+    name = message.type.name
     return f"<Message {name} {message.topic!r} #{message.sequence_number} {len(message)} bytes from {message.source}>"
 
 
@@ -60,33 +69,37 @@ __all__ = [
     "Message",
     "Slot",
     "Stream",
+    "Walk",
     "event_of",
     "forget_memory",
     "make_slot",
 ]
-set_python_parts(MessageFlags, message_type, _describe, raise_last)
+set_python_parts(MessageFlags, message_type, _describe, raise_last, answer, aanswer, properties_of, NO_PROPERTIES)
 
 
 class Batch:
     """Many messages in one piece of memory, gathered in C: `data` holds the payloads, `records` describes them.
 
-    Losses and ends of sessions are records too, in their place (column `type`, see MessageType). Iterating gives a
-    Message for each record. All arrays are read-only views of the library's memory and keep it alive; any thread may
+    Losses and ends of sessions are records too, in their place (column `type`, see MessageType), unless the receiver
+    was asked for `events=False`; the payload of a BURST_LOSS is the number of messages lost (`<u8`). Properties are no
+    column: records that have some are marked by MessageFlags.PROPERTIES, and their Message reads them. Iterating gives
+    a Message for each record. All arrays are read-only views of the library's memory and keep it alive; any thread may
     use them, several at a time.
     """
 
     __slots__ = ("__weakref__", "_memory", "_view", "data", "records", "sources", "topics")
 
-    def __init__(self, memory: Memory, topics: list[str], sources: list[str]) -> None:
-        """Made by receivers. `topics` and `sources` are shared by the batches of a receiver and only grow."""
+    def __init__(self, memory: Memory) -> None:
+        """Made by receivers, of a `memory` they have taken."""
         self._memory = memory
         self.data: npt.NDArray[np.uint8] = np.frombuffer(memory.data, np.uint8)
         """All payloads in one buffer; `offset` and `length` of the records tell where each one is."""
         self.records: npt.NDArray[np.void] = np.frombuffer(memory.records, RECORD)
         """One row for each message, loss or event, in order of arrival; see RECORD for the columns."""
-        self.topics: Sequence[str] = topics
-        """Topic names; the column `topic` holds indexes into it. The same for all batches of a receiver."""
-        self.sources: Sequence[str] = sources
+        self.topics: Sequence[str] = memory.topics
+        """Topic names; the column `topic` holds indexes into it. Batches of a receiver share a list, which grows; a new
+        one is begun after 16384 names."""
+        self.sources: Sequence[str] = memory.sources
         """Source strings; the column `source` holds indexes into it."""
         self._view: memoryview | None = None
 
@@ -95,15 +108,12 @@ class Batch:
         """`data` as a read-only memoryview."""
         view = self._view
         if view is None:
-            view = self._view = memoryview(self.data)
+            view = self._view = self.data.data
         return view
 
     def __len__(self) -> int:
-        """Number of records."""
+        """Number of records; 0, and the batch is false, where batches() tells that the time is over."""
         return len(self.records)
-
-    def __bool__(self) -> bool:
-        return True
 
     def __iter__(self) -> Iterator[Message]:
         """A Message for each record, events and losses included."""
@@ -138,8 +148,9 @@ class Batch:
         payloads lie one behind the other, which is the rule; otherwise they are gathered. InvalidArgument when a
         payload does not have the size of the dtype.
         """
-        layout = np.dtype(dtype)
-        records = self._message_records()
+        return self._decode(self._message_records(), dtype_of("decode()", dtype))
+
+    def _decode(self, records: npt.NDArray[np.void], layout: np.dtype[Any]) -> npt.NDArray[Any]:
         if len(records) == 0:
             return np.empty((0, *layout.shape), layout.base)
         wrong = np.flatnonzero(records["length"] != layout.itemsize)
@@ -160,22 +171,39 @@ class Batch:
     def to_arrow(self) -> pa.RecordBatch:
         """An Arrow RecordBatch with columns payload, topic, source, sequence_number, flags, type, timestamp.
 
-        `payload` is large_binary over the batch's own memory: no payload is copied, and the Arrow data keeps the memory
-        alive. (If payloads do not follow each other the column is binary_view, again without a copy, except of payloads
-        of up to 12 bytes, which that format holds inline.) topic and source are dictionary columns. Needs pyarrow.
+        A row for each record, events included. `payload` is large_binary over the batch's own memory: no payload is
+        copied, and the Arrow data keeps the memory alive. (If payloads do not follow each other the column is
+        binary_view, again without a copy, except of payloads of up to 12 bytes, which that format holds inline.) topic
+        and source are dictionary columns, timestamp is of nanoseconds in UTC. ImportError without pyarrow; others take
+        the batch as it is, such as `polars.DataFrame(batch)`.
         """
-        from um_cffi import _arrow
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise ImportError("Batch.to_arrow() needs pyarrow: pip install pyarrow") from error
+        return pa.record_batch(self)
 
-        return _arrow.record_batch(self)
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """The columns of to_arrow(), as capsules of Arrow's PyCapsule interface; `requested_schema` is left alone."""
+        return arrow.capsules(arrow.batch_column(self))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The columns of to_arrow(), as a stream of one; `requested_schema` is left alone."""
+        column = arrow.batch_column(self)
+        return arrow.stream(column, iter((column, None)).__next__)
 
 
 def event_of(message: Message) -> ReceiverEvent:
     """The event that a record other than a message stands for; see Message.is_event()."""
+    count = message.count
+    text = "" if count else bytes(message.data).rstrip(b"\0").decode("utf-8", "replace")
     return ReceiverEvent(
         message.type,
         message.topic,
         message.source,
         message.sequence_number,
         message.timestamp_ns,
-        bytes(message.data).rstrip(b"\0").decode("utf-8", "replace"),
+        text,
+        count,
+        message.hf_number,
     )

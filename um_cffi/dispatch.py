@@ -16,21 +16,24 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from um_cffi._attributes import Attributes, merged, sorted_out
-from um_cffi._base import Closing, _calling, log
-from um_cffi._native import ffi, lib
+from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.arguments import number
+from um_cffi.binding.attributes import Attributes, merged, sorted_out
+from um_cffi.binding.callbacks import check_callback
+from um_cffi.binding.lifetime import Closing, _calling, bounded, log, milliseconds
 from um_cffi.errors import InvalidArgument, InvalidOperation, NotSupported, OutOfMemory, text
 from um_cffi.events import SourceEvent, source_event_type
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from um_cffi._options import EventQueueOptions
+    from um_cffi.binding.options import EventQueueOptions
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
 _IDLE_CHECK = 0.1  # seconds between looks of a close() at the callback it waits for, should a notice have been cut off
 _WARNING_PERIOD = 1.0  # seconds between warnings of one kind
+_WAIT_MAX = 3600.0  # seconds in one wait: timers may be farther away than epoll can count
 _SUPPORTED = ("event_queue_name", "queue_delay_warning", "queue_size_warning")
 
 
@@ -80,11 +83,12 @@ class Dispatcher(Closing):
     """The machinery of a queue. One thread at a time dispatches."""
 
     def __init__(self, name: str) -> None:
+        self._epoll = select.epoll()
         self._events = lib.um_py_event_queue_create()
         if self._events == ffi.NULL:
             raise OutOfMemory(f"no memory or descriptor for the {name}")
+        self._deleted = False  # guard: _events is no more
         super().__init__(name)
-        self._epoll = select.epoll()
         self._events_fd: int = lib.um_py_queue_fd(self._events)
         self._epoll.register(self._events_fd, READ)
         self._feeds: dict[int, Fed] = {}
@@ -105,26 +109,31 @@ class Dispatcher(Closing):
     # -- what is dispatched; called from any thread --
 
     def _wake(self) -> None:
-        """Make a waiting dispatch look again."""
-        lib.um_py_queue_wake(self._events)
+        """Make a waiting dispatch look again, if there is one that might."""
+        with self._guard:
+            if not self._deleted:
+                lib.um_py_queue_wake(self._events)
 
     def _add_feed(self, descriptor: int, feed: Fed) -> None:
         """Dispatch the messages of a collector."""
-        self._feeds[descriptor] = feed
-        self._epoll.register(descriptor, READ)
+        with self._using():
+            self._epoll.register(descriptor, READ)
+            self._feeds[descriptor] = feed
 
     def _remove_feed(self, descriptor: int) -> None:
         """Dispatch no more of them."""
         feed = self._feeds.pop(descriptor, None)
         if feed is not None:
-            self._epoll.unregister(descriptor)
+            with contextlib.suppress(ValueError):  # the queue is closed
+                self._epoll.unregister(descriptor)
             with contextlib.suppress(ValueError):
                 self._again.remove(feed)
 
     def _add_source(self, owner: Closing, topic: str, call: Callable[[SourceEvent], object]) -> Any:
         """Dispatch the events of a source; returns the C queue they are to be put into."""
-        self._sources[owner._number] = (owner, topic, call)
-        return self._events
+        with self._using():
+            self._sources[owner._number] = (owner, topic, call)
+            return self._events
 
     def _remove_source(self, owner: Closing) -> None:
         """Dispatch no more of them."""
@@ -132,7 +141,7 @@ class Dispatcher(Closing):
 
     def _add_timer(self, owner: Closing, seconds: float, call: Callable[[], object], interval: float | None) -> Timer:
         """Call after so many seconds, and then every `interval` seconds."""
-        if not seconds >= 0:
+        if not number("timer", seconds) >= 0:
             raise InvalidArgument(f"timer {seconds}: must be a number of seconds, 0 or more")
         timer = Timer(self, owner, call, interval)
         with self._guard:
@@ -160,7 +169,11 @@ class Dispatcher(Closing):
             else:
                 if descriptor in self._feeds or descriptor == self._events_fd:
                     raise InvalidArgument(f"descriptor {descriptor} belongs to the library")
-                self._epoll.register(descriptor, mask)
+                try:
+                    self._epoll.register(descriptor, mask)
+                except OSError as error:
+                    words = f"descriptor {descriptor} cannot be watched: {error.strerror}"
+                    raise InvalidArgument(f"{words}; open sockets and pipes can") from None
                 self._watched[descriptor] = (owner, read, write)
 
     def _callbacks_of(self, descriptor: int) -> tuple[Callable[[], object] | None, Callable[[], object] | None]:
@@ -171,6 +184,7 @@ class Dispatcher(Closing):
         """Return when the callbacks that are running now have returned; at once inside one of them."""
         if self._inside():
             return
+        patience = bounded(patience)
         turn, end = self._turn, None if patience is None else time.monotonic() + patience
         while self._running and self._turn == turn and (end is None or time.monotonic() < end):
             with self._changing:
@@ -227,8 +241,8 @@ class Dispatcher(Closing):
     def _patience(self, timeout: float | None) -> float | None:
         with self._guard:
             if not self._timers:
-                return timeout
-            wait = max(0.0, self._timers[0][0] - time.monotonic())
+                return timeout if timeout is None else min(timeout, _WAIT_MAX)
+            wait = min(max(0.0, self._timers[0][0] - time.monotonic()), _WAIT_MAX)
         return wait if timeout is None else min(wait, timeout)
 
     def _run_again(self) -> int:
@@ -240,10 +254,11 @@ class Dispatcher(Closing):
         return done
 
     def _run_timers(self) -> int:
-        done = 0
+        """Those that are due now; what falls due while they run is for the next turn, after messages and events."""
+        done, now = 0, time.monotonic()
         while self._timers and not self._closed:
             with self._guard:
-                if not self._timers or self._timers[0][0] > time.monotonic():
+                if not self._timers or self._timers[0][0] > now:
                     break
                 when, _, timer = heapq.heappop(self._timers)
             if timer.cancelled:
@@ -300,6 +315,7 @@ class Dispatcher(Closing):
 
     def _close(self, patience: float | None) -> None:
         self._wake()
+        patience = bounded(patience)
         if not self._inside():
             if not self._dispatching.acquire(timeout=-1 if patience is None else patience):
                 log.warning("the %s is abandoned: one of its callbacks does not return", self._name)
@@ -308,7 +324,9 @@ class Dispatcher(Closing):
         self._timers.clear()
         self._watched.clear()
         self._epoll.close()
-        lib.um_py_queue_delete(self._events)
+        with self._guard:  # whoever wakes a queue does not ask before whether it is open
+            self._deleted = True
+            lib.um_py_queue_delete(self._events)
 
 
 class EventQueue(Dispatcher):
@@ -327,6 +345,8 @@ class EventQueue(Dispatcher):
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[EventQueueOptions],
     ) -> None:
+        if on_warning is not None:
+            check_callback("event queue", "on_warning", on_warning)
         chosen = sorted_out(("event_queue",), merged(options, keywords))["event_queue"]
         for name in chosen:
             if name not in _SUPPORTED:
@@ -345,7 +365,7 @@ class EventQueue(Dispatcher):
         object; KeyboardInterrupt and SystemExit end the dispatch at once, and the next one goes on with the message
         after. InvalidOperation inside a callback of this queue. One thread at a time: others wait.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         done = 0
         while True:
             self._check_open()
@@ -371,10 +391,12 @@ class EventQueue(Dispatcher):
 
         The Timer that is returned can be cancelled.
         """
+        check_callback("call_later() of the event queue", "call", call, arguments)
         return self._add_timer(self, seconds, lambda: call(*arguments), None)
 
     def call_every(self, seconds: float, call: Callable[..., object], *arguments: object) -> Timer:
         """Call `call(*arguments)` every `seconds` seconds, in dispatch(), until the timer is cancelled."""
+        check_callback("call_every() of the event queue", "call", call, arguments)
         return self._add_timer(self, seconds, lambda: call(*arguments), seconds)
 
     def _warn(self) -> None:
@@ -394,10 +416,9 @@ class EventQueue(Dispatcher):
             except Exception as error:
                 self._failed(error)
 
-    def _shut(self, patience: float | None) -> None:
-        if not self._closed and not self._inherited and patience is None and self._in_use():
+    def _check_closing(self, patience: float | None) -> None:
+        if patience is None and self._in_use():
             raise InvalidOperation("the event queue is in use: close its receivers and sources first")
-        super()._shut(patience)
 
 
 class DispatchThread:
@@ -422,5 +443,5 @@ class DispatchThread:
         self._stop = True
         self.queue._wake()
         if threading.current_thread() is not self._thread:
-            self._thread.join(patience)
+            self._thread.join(bounded(patience))
         self.queue._shut(patience if patience is not None else 1e6)

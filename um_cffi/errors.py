@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from um_cffi._native import ffi, lib
+from um_cffi.binding._native import ffi, lib
 
 if TYPE_CHECKING:
     from typing_extensions import Never

@@ -5,13 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
-from um_cffi._native import lib
+from um_cffi.binding._native import lib
 
 __all__ = ["MessageFlags", "MessageType", "ReceiverEvent", "SourceEvent", "SourceEventType", "Transport"]
 
 
-class MessageType(IntEnum):
-    """What a message or a record of a batch is (LBM_MSG_*)."""
+class _Kind(IntEnum):
+    """Numbers of the library. One that this version of the package does not name has the name OTHER_<number>."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> _Kind | None:
+        if not isinstance(value, int):
+            return None
+        other = int.__new__(cls, value)
+        other._name_, other._value_ = f"OTHER_{value}".replace("-", "MINUS_"), value
+        return other
+
+
+class MessageType(_Kind):
+    """What a message or a record of a batch is (LBM_MSG_*). Others have the name OTHER_<number>."""
 
     DATA = lib.LBM_MSG_DATA
     """A message."""
@@ -26,7 +38,8 @@ class MessageType(IntEnum):
     LOSS = lib.LBM_MSG_UNRECOVERABLE_LOSS
     """One message is lost for good; the sequence number tells which."""
     BURST_LOSS = lib.LBM_MSG_UNRECOVERABLE_LOSS_BURST
-    """A long gap is lost for good; the sequence number is the first one missing."""
+    """Several messages are lost for good, `count` of them: a long gap, or what a full queue to Python dropped; the
+    sequence number is the first one missing. Without topic and source: of dropped messages nothing more is known."""
     NO_SOURCE = lib.LBM_MSG_NO_SOURCE_NOTIFICATION
     """No source of the topic has been found after the configured number of queries."""
     UME_REGISTRATION_ERROR = lib.LBM_MSG_UME_REGISTRATION_ERROR
@@ -70,12 +83,16 @@ class MessageFlags(IntFlag):
     """With a hot-failover sequence number of 64 bits."""
     OTR = lib.LBM_MSG_FLAG_OTR
     """Recovered off the transport."""
+    ANSWERABLE = lib.UM_MSG_FLAG_ANSWERABLE
+    """A REQUEST, which `respond()` answers."""
+    PROPERTIES = lib.UM_MSG_FLAG_PROPERTIES
+    """With properties, which `properties` of the Message reads."""
     HR_TIMESTAMP = lib.UM_MSG_FLAG_HR_TIMESTAMP
     """`timestamp_ns` was taken by the network card or the kernel."""
 
 
-class SourceEventType(IntEnum):
-    """What a source is told (LBM_SRC_EVENT_*)."""
+class SourceEventType(_Kind):
+    """What a source is told (LBM_SRC_EVENT_*). Others have the name OTHER_<number>."""
 
     CONNECT = lib.LBM_SRC_EVENT_CONNECT
     """A receiving context has joined; `text` is its address."""
@@ -127,8 +144,8 @@ class Transport(IntEnum):
 class SourceEvent:
     """One event of a source, given to its `on_event` on the dispatching thread."""
 
-    type: SourceEventType | int
-    """A plain int when the library reports a kind that this version of the package does not name."""
+    type: SourceEventType
+    """What has happened; it has a name and a number."""
     topic: str
     """The topic of the source."""
     text: str
@@ -146,8 +163,8 @@ class SourceEvent:
 class ReceiverEvent:
     """Something other than a message: beginning and end of a session, loss, no source. Given to `on_event`."""
 
-    type: MessageType | int
-    """A plain int when the library reports a kind that this version of the package does not name."""
+    type: MessageType
+    """What has happened; it has a name and a number."""
     topic: str
     """The topic, of a wildcard receiver too."""
     source: str
@@ -158,17 +175,24 @@ class ReceiverEvent:
     """When it was reported: wall clock, nanoseconds since 1970."""
     text: str = ""
     """Explanation that comes with some kinds of events."""
+    count: int = 0
+    """Of a loss: the number of messages that it stands for, 1 for LOSS; otherwise 0."""
+    hf_number: int | None = None
+    """Of an HFReceiver: the number that comes next of HF_RESET, the number that is lost or the first one of a burst;
+    otherwise None."""
 
 
 _MESSAGE_TYPES = {int(kind): kind for kind in MessageType}
 _SOURCE_EVENT_TYPES = {int(kind): kind for kind in SourceEventType}
 
 
-def message_type(number: int) -> MessageType | int:
-    """The enumeration member of a number, or the number itself."""
-    return _MESSAGE_TYPES.get(number, number)
+def message_type(number: int) -> MessageType:
+    """The enumeration member of a number."""
+    kind = _MESSAGE_TYPES.get(number)
+    return MessageType(number) if kind is None else kind
 
 
-def source_event_type(number: int) -> SourceEventType | int:
-    """The enumeration member of a number, or the number itself."""
-    return _SOURCE_EVENT_TYPES.get(number, number)
+def source_event_type(number: int) -> SourceEventType:
+    """The enumeration member of a number."""
+    kind = _SOURCE_EVENT_TYPES.get(number)
+    return SourceEventType(number) if kind is None else kind

@@ -14,8 +14,8 @@ import select
 import threading
 from typing import Any
 
-from um_cffi._base import after_fork, at_exit
-from um_cffi._native import ffi, lib
+from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.lifetime import after_fork, at_exit
 from um_cffi.errors import check, text
 
 __all__ = ["LEVELS", "disable", "enable", "flush", "logger"]
@@ -46,6 +46,7 @@ class _Bridge:
         self._fd: int = lib.um_py_queue_fd(self._queue)
         self._stop = False
         self._dropped = 0
+        self._draining = threading.RLock()  # a line is logged before another thread finds the queue empty
         self._thread = threading.Thread(target=self._run, name="um_cffi log", daemon=True)
         check(lib.um_py_log_to(self._queue))
         self._thread.start()
@@ -59,7 +60,15 @@ class _Bridge:
                 self.drain()
 
     def drain(self) -> None:
-        """Log what waits."""
+        """Log what waits, and return when nothing is on its way to the logger on another thread either."""
+        alone = self._draining.acquire(timeout=10)  # a handler of `logging` over there may wait for this thread
+        try:
+            self._drain()
+        finally:
+            if alone:
+                self._draining.release()
+
+    def _drain(self) -> None:
         holder = ffi.new("um_py_item_t **")
         while lib.um_py_queue_take(self._queue, holder):
             item = holder[0]
@@ -79,7 +88,7 @@ class _Bridge:
         self._stop = True
         lib.um_py_queue_wake(self._queue)
         self._thread.join(1)
-        self.drain()
+        self._drain()
 
 
 _bridge: _Bridge | None = None

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from um_cffi._attributes import Attributes, check_option, merged, read_option, sorted_out
-from um_cffi._base import SLICE_MS, Part, milliseconds
-from um_cffi._native import ffi, lib
 from um_cffi.batch import Batch, Slot, make_slot
+from um_cffi.binding._fast import send_each
+from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.arguments import dtype_of, expect_context, name_bytes, shown, whole
+from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
+from um_cffi.binding.callbacks import check_callback
+from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
+from um_cffi.binding.lifetime import SLICE_MS, Part, counted, expect_left_objects, milliseconds
+from um_cffi.binding.replaying import retention, with_meaning
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, NotSupported, OutOfMemory, TimedOut, check, raise_last
 from um_cffi.events import SourceEvent
+from um_cffi.properties import Extras, extras_of
 from um_cffi.stats import NakCounts, SourceCounts, SourceStats, read_counts, read_naks, source_stats
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from typing_extensions import Buffer, Unpack
 
-    from um_cffi._options import SourceOptions
+    from um_cffi.binding.frames import ArrowArray, ArrowStream, DataFrame
+    from um_cffi.binding.options import SourceOptions
+    from um_cffi.properties import PropertyValue
 
-    Payload = Union[Buffer, Sequence[Buffer]]
-    Payloads = Union[npt.NDArray[Any], Batch, Iterable[Buffer]]
+    Piece = Union[Buffer, npt.NDArray[Any]]  # before Python 3.12 arrays are not known to be buffers
+    Payload = Union[Piece, Sequence[Piece]]
+    Payloads = Union[npt.NDArray[Any], Batch, ArrowArray, ArrowStream, DataFrame, Iterable[Buffer]]
 
 _FLUSH: int = lib.LBM_MSG_FLUSH
 _WOULD_BLOCK: int = lib.LBM_EWOULDBLOCK
 _ROOM_CHECK = 0.1  # seconds between attempts of asend() when no WAKEUP comes
 _READY_CHECK = 0.005  # seconds between looks of await_receivers()
-_CHUNK = 65536  # messages that send_many() joins at a time when they lie in many buffers
 _SEGMENTS_MAX = 1024
 
 _try_send = lib.um_py_try_send
@@ -45,10 +55,16 @@ class Source(Part):
     `queue` is dispatched. Options of the scope source may be given as keywords, or as a mapping in `options`. All
     methods may be called from any thread, callbacks included; messages of one thread keep their order.
 
-    A source without receivers drops what is sent: wait_receivers() tells when the first one is there. InvalidArgument
+    A source without receivers drops what is sent: wait_receivers() tells when the first one is there. Unless it keeps
+    some of it for receivers that come later: `retain` is a number of messages, a size as a str ("64 MB", "1 GiB";
+    messages count 64 bytes beside their own), or a timedelta, and what is kept at least, the newest messages first.
+    Messages and times are held to 24 MiB: `retransmit_retention_size_limit` raises that. Receivers get what is kept
+    first, as their `replay` wants it. All transports but LBT-SMX. InvalidArgument
     names an unknown option or a wrong value, and what is allowed; it is also what every method raises once the source
     is closed.
     """
+
+    _create_source: Any = lib.lbm_src_create
 
     def __init__(
         self,
@@ -57,10 +73,17 @@ class Source(Part):
         on_event: Callable[[SourceEvent], object] | None = None,
         queue: EventQueue | None = None,
         *,
+        retain: int | str | timedelta | None = None,
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[SourceOptions],
     ) -> None:
-        chosen = sorted_out(("source",), merged(options, keywords))["source"]
+        expect_context("Source(ctx, topic)", ctx)
+        self._topic_bytes = name_bytes("Source(ctx, topic)", "topic", topic)
+        if on_event is not None:
+            check_callback(f"source of {topic}", "on_event", on_event)
+        kept = retention(f"source of {topic}", retain)
+        wanted = with_meaning(f"source of {topic}", "retain", kept, merged(options, keywords))
+        chosen = sorted_out(("source",), wanted)["source"]
         self._state: Any = None
         self._slot: Slot | None = None  # of acquire()
         self._queue: Dispatcher | None = ctx._queue_for(queue) if on_event is not None else None
@@ -71,7 +94,9 @@ class Source(Part):
         try:
             self._create(ctx, topic, chosen, on_event)
         except BaseException:
-            self._closed = True  # nothing to delete
+            self._closed = True
+            if self._state is not None:
+                lib.um_py_source_close(self._state)
             if self._queue is not None:
                 self._queue._remove_source(self)
             raise
@@ -93,17 +118,23 @@ class Source(Part):
         topic_holder, holder = ffi.new("lbm_topic_t **"), ffi.new("lbm_src_t **")
         with ctx._using():
             with Attributes("source", chosen) as attributes:
-                check(lib.lbm_src_topic_alloc(topic_holder, ctx._ctx, topic.encode(), attributes.pointer))
+                check(lib.lbm_src_topic_alloc(topic_holder, ctx._ctx, self._topic_bytes, attributes.pointer))
             callback = lib.um_py_source_proc()
-            check(lib.lbm_src_create(holder, ctx._ctx, topic_holder[0], callback, self._state, ffi.NULL))
+            check(self._create_source(holder, ctx._ctx, topic_holder[0], callback, self._state, ffi.NULL))
+            lib.um_py_source_open(self._state, holder[0])
             self._src: Any = holder[0]
             self._transport = read_option(lib.lbm_src_str_getopt, self._src, "transport")
-            self._turn = ctx._turn_of(self._src) if self._transport == "lbtsmx" else ffi.NULL
-            lib.um_py_source_open(self._state, self._src, self._turn)
-            if self._transport == "lbtsmx":  # straight to C, without a frame of Python for each message
-                self._slot = self._make_slot(0)
-                vars(self).update(acquire=self._slot._view, complete=self._slot.complete, cancel=self._slot.cancel)
+            if self._transport == "lbtsmx":
+                self._share_session(ctx._turn_of(self._src))
             ctx._adopt(self)
+
+    def _share_session(self, turn: Any) -> None:
+        """Over LBT-SMX: `turn` is what the sources of the session take turns with."""
+        expect_left_objects()  # views of messages keep the memory, and with it the source
+        self._turn = turn
+        lib.um_py_source_take_turns(self._state, turn)
+        self._slot = self._make_slot(0)  # straight to C, without a frame of Python for each message
+        vars(self).update(acquire=self._slot._view, complete=self._slot.complete, cancel=self._slot.cancel)
 
     @property
     def context(self) -> Context:
@@ -117,51 +148,75 @@ class Source(Part):
 
     # -- sending --
 
-    def send(self, data: Payload, flush: bool = False) -> None:
+    def send(
+        self, data: Payload, flush: bool = False, *, properties: Mapping[str, PropertyValue] | None = None
+    ) -> None:
         """Send one message, `data`: anything with a buffer (bytes, array, memoryview), or a list of such as one
         message.
 
         Nothing is copied before the library has it. Waits while the session has no room; signals are handled
         meanwhile, so that Ctrl-C ends it (the message is not sent then). `flush` sends out now what implicit batching
-        holds back. InvalidArgument when `data` has no buffer, or the source is closed, also while waiting.
+        holds back. `properties` are named values that go with the message: a mapping, or Properties made before, which
+        is cheaper for many messages. A Message that is sent on goes without its own unless they are given here.
+        InvalidArgument when `data` has no buffer, properties cannot be sent, or the source is closed, also while
+        waiting. There are no properties over LBT-SMX: InvalidArgument.
         """
-        if self._attempt(data, flush):
-            return
+        extras = None if properties is None else extras_of(properties)
+        if not self._attempt(data, flush, extras):
+            self._send_waiting(data, flush, extras)
+
+    def _send_waiting(self, data: Payload, flush: bool, extras: Extras | None) -> None:
+        """Send what has found no room, as soon as there is some."""
         buffer, size, segments, count, _keep = self._prepare(data)
         flags = _FLUSH if flush else 0
         while True:
             self._check_open()
-            if lib.um_py_send(self._state, buffer, size, segments, count, flags, SLICE_MS) == 0:
+            if extras is None:
+                result = lib.um_py_send(self._state, buffer, size, segments, count, flags, SLICE_MS)
+            else:
+                result = lib.um_py_send_with(self._state, buffer, size, segments, count, flags, extras.sent, SLICE_MS)
+            if result == 0:
                 return
             if lib.lbm_errnum() != _WOULD_BLOCK:
                 raise_last()
 
-    def send_nowait(self, data: Payload, flush: bool = False) -> None:
+    def send_nowait(
+        self, data: Payload, flush: bool = False, *, properties: Mapping[str, PropertyValue] | None = None
+    ) -> None:
         """Send `data` as send() does, but WouldBlock instead of waiting: nothing is sent then.
 
-        The event WAKEUP tells when to try again. `flush` sends out now what implicit batching holds back.
+        The event WAKEUP tells when to try again. `flush` sends out now what implicit batching holds back; `properties`
+        are those of send().
         """
-        if not self._attempt(data, flush):
+        if not self._attempt(data, flush, None if properties is None else extras_of(properties)):
             raise_last()
 
-    async def asend(self, data: Payload, flush: bool = False) -> None:
+    async def asend(
+        self, data: Payload, flush: bool = False, *, properties: Mapping[str, PropertyValue] | None = None
+    ) -> None:
         """Send `data` as send() does, for asyncio: waits without blocking the event loop.
 
-        Cancelled while waiting: nothing is sent. `flush` sends out now what implicit batching holds back. Any event
-        loop, several tasks at a time; their messages are not in any order.
+        Cancelled while waiting: nothing is sent. `flush` sends out now what implicit batching holds back; `properties`
+        are those of send(). Any event loop, several tasks at a time; their messages are not in any order.
         """
+        await self._asend(data, flush, None if properties is None else extras_of(properties))
+
+    async def _asend(self, data: Payload, flush: bool, extras: Extras | None) -> None:
         while True:
             room = self._room_descriptor()  # before the attempt, so that no WAKEUP after it is missed
-            if self._attempt(data, flush):
+            if self._attempt(data, flush, extras):
                 return
             await self._wait_for_room(room)
 
-    def _attempt(self, data: Payload, flush: bool) -> bool:
+    def _attempt(self, data: Payload, flush: bool, extras: Extras | None = None) -> bool:
         """Send without waiting; False when there is no room."""
         if self._inherited or self._closed:
             self._check_open()
         flags = _FLUSH if flush else 0
-        if type(data) is bytes:
+        if extras is not None:
+            buffer, size, segments, count, _keep = self._prepare(data)
+            result = lib.um_py_send_with(self._state, buffer, size, segments, count, flags, extras.sent, 0)
+        elif type(data) is bytes:
             result = _try_send(self._state, data, len(data), flags)
         else:
             buffer, size, segments, count, _keep = self._prepare(data)
@@ -191,46 +246,69 @@ class Source(Part):
         view = _buffer(data)
         return view, len(view), ffi.NULL, 0, view
 
-    def send_many(self, messages: Payloads, flush: bool = False) -> int:
+    def send_many(self, messages: Payloads, flush: bool = False, *, dtype: npt.DTypeLike | None = None) -> int:
         """Send many messages with one call that loops in C; returns their number.
 
         `messages` is an array, each element along its first axis a message (rows of a 2-D array, elements of a
-        structured array); a Batch, whose messages are sent on without events and losses; or any iterable of buffers.
-        Waits for room as send() does; `flush` applies to the last. On an exception, also of Ctrl-C, those before it
-        have been sent; the exception has their number as `sent`.
+        structured array); a Batch, whose messages are sent on, without their properties, events and losses; Arrow data
+        (of pyarrow, polars, DuckDB, ...) or a pandas frame; or any iterable of buffers. Of a frame the column `payload`
+        is sent, or its rows are packed by `dtype`, whose fields are names of columns. Iterators are sent as they come:
+        nothing is gathered. Waits for room as send() does; `flush` applies to the last. On an exception, also of
+        Ctrl-C, those before it have been sent; the exception has their number as `sent`. InvalidArgument for a frame
+        without the columns, with nulls in them, or with values that do not fit into the dtype.
         """
         if isinstance(messages, Batch):
             return self._send_batch(messages, flush)
         if isinstance(messages, np.ndarray):
             return self._send_array(messages, flush)
-        total = 0
-        part: list[Buffer] = []
+        layout = None if dtype is None else dtype_of("send_many()", dtype)
+        if is_pandas(messages):
+            found = pandas_messages(messages, layout)
+            if isinstance(found, list):
+                return self._send_each(iter(found), flush)
+            return self._send_spans(found, flush)
+        if is_arrow(messages):
+            return self._send_spans(spans(messages, layout), flush)
+        if layout is not None:
+            raise InvalidArgument(f"dtype={layout} with {type(messages).__name__}: it packs the rows of frames")
+        if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
+            raise InvalidArgument(
+                f"send_many() of {shown(messages)}: give messages, as a list of bytes, an array, a frame or a Batch; "
+                "send() takes a single one"
+            )
+        return self._send_each(iter(messages), flush)
+
+    def _send_each(self, messages: Iterator[Buffer], flush: bool) -> int:
+        """Messages of an iterator, each sent before the next is asked for."""
+        self._check_open()
+        state, sent = int(ffi.cast("uintptr_t", self._state)), ffi.new("size_t *")
+        counter = int(ffi.cast("uintptr_t", sent))
         try:
-            for message in messages:
-                part.append(message)
-                if len(part) == _CHUNK:
-                    total += self._send_parts(part, False)
-                    part = []
-            return total + self._send_parts(part, flush)
+            while True:
+                left = send_each(state, messages, counter)
+                if not left:
+                    break
+                self.send(left[0])
+                sent[0] += 1
+            if flush:
+                self.flush()
+        except BaseException as error:
+            error.sent = int(sent[0])  # type: ignore[attr-defined]
+            raise
+        return int(sent[0])
+
+    def _send_spans(self, found: Iterator[Span], flush: bool) -> int:
+        """Messages where they lie, part by part."""
+        total = 0
+        try:
+            for base, offsets, lengths, _kept in found:
+                total += self._send_all(base, offsets, lengths, 0, 0, len(offsets), False)
+            if flush:
+                self.flush()
+            return total
         except BaseException as error:
             error.sent = total + getattr(error, "sent", 0)  # type: ignore[attr-defined]
             raise
-
-    def _send_parts(self, parts: Sequence[Buffer], flush: bool) -> int:
-        """Messages that lie in many buffers: joined, which is cheaper than a call for each."""
-        if not parts:
-            if flush:
-                self.flush()
-            return 0
-        joined = b"".join(parts)
-        lengths = np.fromiter(
-            (len(part) if isinstance(part, (bytes, bytearray)) else memoryview(part).nbytes for part in parts),
-            np.uint32,
-            len(parts),
-        )
-        offsets = np.zeros(len(parts), np.uint64)
-        np.cumsum(lengths[:-1], out=offsets[1:])
-        return self._send_all(joined, offsets, lengths, 0, 0, len(parts), flush)
 
     def _send_batch(self, batch: Batch, flush: bool) -> int:
         records = batch._message_records()
@@ -263,7 +341,8 @@ class Source(Part):
         flush: bool,
     ) -> int:
         self._check_open()
-        base = ffi.cast("char *", data.ctypes.data) if isinstance(data, np.ndarray) else ffi.from_buffer(data)
+        where = data.ctypes.data if isinstance(data, np.ndarray) else data
+        base = ffi.cast("char *", where) if isinstance(where, int) else ffi.from_buffer(where)
         at = ffi.NULL if offsets is None else ffi.from_buffer("uint64_t[]", offsets)
         sizes = ffi.NULL if lengths is None else ffi.from_buffer("uint32_t[]", lengths)
         sent = ffi.new("size_t *")
@@ -324,9 +403,7 @@ class Source(Part):
         source as acquire() and complete() do. LBT-SMX only; errors as of acquire().
         """
         self._acquiring()
-        if size < 0:
-            raise InvalidArgument(f"slot of {size} bytes: must be 0 or more")
-        return self._make_slot(size)
+        return self._make_slot(whole("slot() of a size", size))
 
     def acquire_rows(self, count: int, dtype: npt.DTypeLike, wait: bool = True) -> npt.NDArray[Any]:
         """A writable numpy array of up to `count` messages in shared memory, an element of type `dtype` each.
@@ -336,12 +413,13 @@ class Source(Part):
         of it, then complete(). Nothing else may be acquired from the source at that time. Otherwise as acquire(),
         `wait` and errors included; InvalidArgument also for a dtype with Python objects.
         """
-        kind = np.dtype(dtype)
-        if count < 1 or kind.hasobject:
+        kind = dtype_of("acquire_rows()", dtype)
+        if whole("acquire_rows() of a count", count) < 1 or kind.hasobject:
             raise InvalidArgument(f"{count} rows of {kind}: must be 1 or more, of a type without Python objects")
         slot = self._acquiring()
         number, stride, view = slot._rows(count, kind.itemsize, wait)
-        return np.ndarray((number, *kind.shape), kind.base, view, strides=(stride, *_strides(kind)))
+        rows: npt.NDArray[Any] = np.ndarray((number, *kind.shape), kind.base, view, strides=(stride, *_strides(kind)))
+        return rows
 
     def _acquiring(self) -> Slot:
         self._check_open()
@@ -356,10 +434,15 @@ class Source(Part):
     def _make_slot(self, size: int) -> Slot:
         return make_slot((self._state, self._turn), int(ffi.cast("uintptr_t", self._state)), size)
 
-    def _shut(self, patience: float | None) -> None:
-        if self._slot is not None and not self._closed and not self._inherited:
+    def _check_closing(self, patience: float | None) -> None:
+        super()._check_closing(patience)
+        if self._slot is not None:
             self._slot._seal()  # BufferError while views are in use: the memory has to stay
-        super()._shut(patience)
+
+    def _reopen(self) -> None:
+        if self._slot is not None:
+            self._slot._unseal()
+        super()._reopen()
 
     # -- waiting in asyncio --
 
@@ -394,17 +477,32 @@ class Source(Part):
     # -- readiness --
 
     def receivers(self) -> int:
-        """Number of receiving contexts connected to the session of the source now. NotSupported except TCP, LBT-RU."""
+        """Number of receiving contexts that the session of the source has now.
+
+        Over TCP and LBT-RU: connected; over LBT-IPC and LBT-SMX: reading. A session carries many topics, so a context
+        that is counted may receive another topic of it. NotSupported over LBT-RM: a multicast source does not know who
+        listens; the receiver does, see Receiver.wait_session().
+        """
         with self._using():
+            self._check_countable("receivers()")
             return check(lib.um_src_receivers(self._src))
+
+    def _check_countable(self, call: str) -> None:
+        if self._transport == "lbtrm":
+            raise NotSupported(
+                f"{call} of the {self._name}: a source over LBT-RM does not know who receives; ask the receiver "
+                "(wait_session()), or use another transport"
+            )
 
     def wait_receivers(self, count: int = 1, timeout: float | None = 10.0) -> None:
         """Wait until `count` receiving contexts are connected: they get every later message.
 
-        TimedOut after `timeout` seconds; None waits without bound. Defined for TCP and LBT-RU, NotSupported on other
-        transports. Signals are handled while waiting. InvalidOperation is not raised in callbacks: they do not run on
+        TimedOut after `timeout` seconds; None waits without bound. What is counted is told at receivers(); NotSupported
+        over LBT-RM. Signals are handled while waiting. InvalidOperation is not raised in callbacks: they do not run on
         the library's thread.
         """
+        self._check_countable("wait_receivers()")
+        whole("receivers", count)
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while True:
             left = SLICE_MS if end is None else min(SLICE_MS, max(0, milliseconds(max(0.0, end - time.monotonic()))))
@@ -420,8 +518,10 @@ class Source(Part):
     async def await_receivers(self, count: int = 1, timeout: float | None = 10.0) -> None:
         """Wait until `count` receiving contexts are connected, as wait_receivers(), for asyncio.
 
-        TimedOut after `timeout` seconds; None waits without bound. NotSupported except on TCP and LBT-RU.
+        TimedOut after `timeout` seconds; None waits without bound. NotSupported over LBT-RM.
         """
+        self._check_countable("await_receivers()")
+        whole("receivers", count)
         end = None if timeout is None else time.monotonic() + milliseconds(timeout) / 1000
         while self.receivers() < count:
             if end is not None and time.monotonic() >= end:
@@ -470,13 +570,15 @@ class Source(Part):
         with self._using():
             return read_counts(SourceCounts, "um_src_stats_t", lambda out: lib.um_src_stats(self._src, out))
 
+    def _facts(self) -> str:
+        known = lib.um_src_receivers(self._src) if self._transport != "lbtrm" else -1  # which nobody can count
+        return self._transport + (f", {counted(known, 'receiver')}" if known >= 0 else "")
+
     def _close(self, patience: float | None) -> None:
-        try:
-            self._give_up()
-        finally:
-            if self._queue is not None:
-                self._queue._remove_source(self)
-            self._ctx._release(self)
+        self._give_up()
+        if self._queue is not None:
+            self._queue._remove_source(self)
+        self._ctx._release(self)
 
     def _delete(self) -> None:
         check(lib.um_py_source_close(self._state))
@@ -484,15 +586,20 @@ class Source(Part):
 
 def _buffer(data: Buffer) -> Any:
     """A view of the bytes of an object, without a copy."""
+    if isinstance(data, str):
+        raise InvalidArgument(f"send() of the str {shown(data)}: messages are bytes; give text.encode()")
     try:
         return ffi.from_buffer(data)
     except (TypeError, BufferError, ValueError) as error:
-        raise InvalidArgument(f"{type(data).__name__} cannot be sent: {error}; give a contiguous buffer") from error
+        raise InvalidArgument(
+            f"send() of {shown(data)}, of type {type(data).__name__}: {error}; give bytes, or another contiguous buffer"
+        ) from error
 
 
 def _strides(kind: np.dtype[Any]) -> tuple[int, ...]:
     """Of the dimensions within one element."""
-    return np.empty(kind.shape, kind.base).strides
+    strides: tuple[int, ...] = np.empty(kind.shape, kind.base).strides
+    return strides
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, Union
 
-from um_cffi._native import ffi, lib
+from um_cffi.binding._native import ffi, lib
 from um_cffi.errors import check, text
 from um_cffi.events import Transport
 
@@ -37,6 +37,7 @@ __all__ = [
     "SourceStats",
     "TcpReceiverStats",
     "TcpSourceStats",
+    "TopicSource",
     "object_counts",
 ]
 
@@ -286,6 +287,22 @@ class SourceCounts:
     blocked_ns: int  #: shared memory: nanoseconds that senders of the session have waited for receivers
     receivers_lost: int  #: shared memory: receivers that died, or wrote positions that no receiver writes
     session_refused: int  #: datagrams the system did not send (LBT-RM, LBT-RU); receivers ask for them again
+    session_strangers: int  #: LBT-RU: connection requests from addresses that had not shown that they sent them
+    session_unopened: int  #: TCP: connections whose byte streams did not open; receivers connect again
+
+
+@dataclass(frozen=True)
+class TopicSource:
+    """A source that a context knows by topic resolution, whether it receives it or not (um_topic_source_t)."""
+
+    topic: str  #: its topic
+    source: str  #: source string, as of the messages it sends
+    transport: str  #: tcp, lbtrm, lbtru, lbtipc, lbtsmx or broker
+    in_use: bool  #: received by this context, or on the list of a resolution server
+    age: float  #: seconds since it was advertised last; 0 when in_use, which keeps it
+
+
+_TRANSPORT_TYPES = {0x00: "tcp", 0x01: "lbtru", 0x04: "lbtsmx", 0x10: "lbtrm", 0x40: "lbtipc", 0x80: "broker"}
 
 
 @dataclass(frozen=True)
@@ -305,7 +322,7 @@ class ReceiverCounts:
     sources: int  #: joined now
     delivered: int  #: messages, or fragments with ordered_delivery 0
     missing: int  #: sequence numbers found missing; some of them may have arrived later
-    lost: int  #: sequence numbers given up; each is covered by a loss event once data was delivered
+    lost: int  #: sequence numbers given up, and messages dropped from a full queue to Python; losses tell of each
     discarded: int  #: arrivals and messages thrown away: the sum of the following up to not_queued
     late: int  #: arrived after they had been given up
     duplicates: int  #: arrived again
@@ -317,6 +334,8 @@ class ReceiverCounts:
     not_queued: int  #: for which there was no memory in the event queue
     session_malformed: int  #: messages with unusable headers on the sessions joined now, whatever their topic
     kernel_drops: int  #: datagrams the kernel threw away at the UDP sockets of the sessions joined now
+    session_unsupported: int  #: messages of a type this version has no use for, on the sessions joined now
+    openings_cut: int  #: beginnings of sources delivered before it was sure that nothing earlier would come
 
 
 @dataclass(frozen=True)
@@ -325,7 +344,7 @@ class ContextCounts:
 
     resolver_unknown_sender: int  #: datagrams not from the lbmrd (resolver_unicast_ignore_unknown_source)
     resolver_refused_patterns: int  #: wildcard queries of unknown type or with an unusable pattern
-    resolver_cache_full: int  #: sources not remembered because the cache is full; never of own topics
+    resolver_cache_full: int  #: sources forgotten early because there were too many; never those in use
     unicast_malformed: int  #: messages with unusable headers at the request port
     unicast_foreign: int  #: messages for another context at the request port
     unicast_unsupported: int  #: messages at the request port that this version has no use for
@@ -340,6 +359,44 @@ class ContextCounts:
     udp_read_errors: int  #: receives that failed, or for which there was no memory
     udp_unsent: int  #: NAKs, acknowledgements and requests the kernel did not take
     udp_injected: int  #: datagrams lost on purpose (lbm_set_lbtrm_loss_rate and its like)
+    joins_failed: int  #: attempts to join a source that brought nothing
+    joins_waiting: int  #: sources that are tried again every few seconds, now
+    joins_refused: int  #: sources not tried again, as too many are, until they are advertised anew
+    resolver_cache_expired: int  #: sources forgotten because nothing was heard of them for long
+    resolver_answers_deferred: int  #: answers to queries that waited for the schedule, as there were too many
+    matches_deferred: int  #: topics matching a pattern that took the room of others or waited for room
+    joins_under_way: int  #: transport sessions being joined of which nothing was received yet, now
+    joins_deferred: int  #: sources that had to wait for their turn to be joined
+    joins_forgotten: int  #: of those, the ones that were forgotten before it came
+    joins_yielded: int  #: joins that brought nothing and were broken off for those who waited
+    joins_excess: int  #: sources beyond what a session may have: not joined, or ended for newer ones
+    udp_false_leads: int  #: LBT-RM, LBT-RU: raised numbers, forged or damaged, that a stream showed to be wrong
+    unicast_displaced: int  #: connections to the request port closed to make room for others
+    unicast_expired: int  #: connections to the request port closed as they brought no message, or did not open
+    unicast_no_destination: int  #: messages refused with an error, as too many other targets were in use
+    responses_delivered: int  #: responses handed to requests
+    responses_unknown: int  #: responses to requests that were deleted, or never sent
+    responses_malformed: int  #: fragments of responses that fit nothing, or found no memory
+    responses_unfinished: int  #: large responses given up, as the rest did not come or they were too many or too large
+    unicast_duplicates: int  #: messages that a connection to the request port had brought already
+    immediate_dropped: int  #: immediate messages that nobody here asked for, or with an impossible topic
+    immediate_fragments: int  #: pieces of unicast immediate messages longer than any that may be
+    recovery_requests: int  #: messages asked for again by late join and recovery, repeated requests included
+    recovery_received: int  #: answers to these that were handed on
+    recovery_unasked: int  #: retransmissions that nobody waited for: answered twice, too late, or forged
+    recovery_timed_out: int  #: messages that were asked for in vain until their time was over; also lost
+    retransmit_requests: int  #: requests of late joiners and recovery for what sources here retain
+    retransmit_sent: int  #: messages retransmitted to them
+    retransmit_bytes: int  #: bytes of these
+    retransmit_waiting: int  #: requests that wait for the rate limit of retransmissions, now
+    retransmit_refused: int  #: requests without an answer: for what is not retained, too many, or of nobody known
+    mim_senders: int  #: senders of multicast immediate messages that are remembered, now
+    mim_silent: int  #: senders of which no message came yet, now
+    mim_replaced: int  #: senders forgotten for new ones, as there were too many
+    mim_refused: int  #: datagrams of new senders ignored, as there were too many
+    mim_foreign: int  #: messages on the group that are no immediate ones
+    mim_duplicates: int  #: multicast immediate messages that had come already
+    mim_ended: int  #: senders forgotten as they fell silent
 
 
 @dataclass(frozen=True)
@@ -349,10 +406,11 @@ class QueueStats:
     messages: int  #: payload messages gathered
     bytes: int  #: bytes of payload gathered
     taken: int  #: records handed out
-    dropped: int  #: newest messages dropped because the collector was full (transports other than TCP)
+    dropped: int  #: messages dropped because the queue was full or memory was short: losses, see Receiver's `on_full`
     pauses: int  #: times a TCP session was left unread because the collector was full
     queued_messages: int  #: waiting now
     queued_bytes: int  #: bytes waiting now, records included
+    conflated: int  #: messages replaced by newer ones of their topic (`on_full="conflate"`); no losses
 
 
 @dataclass(frozen=True)
@@ -365,6 +423,8 @@ class ObjectCounts:
     messages: int  #: messages retained by C callbacks
     batches: int  #: pieces of memory with messages taken from collectors
     collectors: int  #: queues between the library and Python
+    requests: int  #: sent and not deleted
+    responses: int  #: ways back to requesters that were not deleted, those of messages included
 
 
 SourceStats = Union[
@@ -451,6 +511,29 @@ def read_naks(retrieve: Callable[[Any, Any], int]) -> list[NakCounts]:
         NakCounts(text(each.receiver), **{name: int(getattr(each, name)) for name in numbers})
         for each in array[0 : min(count[0], 257)]
     ]
+
+
+def read_topics(retrieve: Callable[[Any, int, Any], int], limit: int) -> tuple[list[TopicSource], int]:
+    """What `retrieve(array, size, count)` fills, at most `limit`, by topic and source; and how many there are."""
+    room = min(64, limit)
+    size = ffi.sizeof("um_topic_source_t")
+    while True:
+        array, count = ffi.new("um_topic_source_t[]", room), ffi.new("size_t *", room)
+        check(retrieve(array if room else ffi.NULL, size, count))
+        if count[0] <= room or room == limit:
+            break
+        room = min(limit, int(count[0]) * 5 // 4)
+    found = [
+        TopicSource(
+            text(each.topic),
+            text(each.source),
+            _TRANSPORT_TYPES.get(each.transport, str(each.transport)),
+            bool(each.in_use),
+            each.age_ms / 1000,
+        )
+        for each in array[0 : min(int(count[0]), room)]
+    ]
+    return sorted(found, key=lambda each: (each.topic, each.source)), int(count[0])
 
 
 def object_counts() -> ObjectCounts:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from um_cffi._native import lib
+from um_cffi.binding._native import lib
+from um_cffi.binding.arguments import whole
 from um_cffi.errors import InvalidArgument
 
 __all__ = ["set_loss_rate"]
@@ -28,7 +29,7 @@ def set_loss_rate(
     """
     rates = {"lbtrm": lbtrm, "lbtru": lbtru, "lbtrm_source": lbtrm_source, "lbtru_source": lbtru_source}
     for name, rate in rates.items():
-        if rate is not None and not 0 <= rate <= 100:
+        if rate is not None and not 0 <= whole(f"loss rate of {name}", rate) <= 100:
             raise InvalidArgument(f"loss rate of {name} {rate}: must be 0..100 percent")
     for name, rate in rates.items():
         if rate is not None:

@@ -4,7 +4,6 @@
 #include <lbm/lbm.h>
 
 #include "base/um_error.h"
-#include "base/um_mem.h"
 #include "config/um_attr.h"
 #include "config/um_config.h"
 #include "config/um_config_load.h"
@@ -14,36 +13,12 @@ static int no_argument(void)
     return um_error(UM_EINVAL, "CoreApi-9023-1", "attr must not be NULL");
 }
 
-/* Which values a new object starts with. */
-enum start { START_CURRENT, START_INITIAL };
-
-static struct um_attr *create(enum um_option_scope scope, enum start start)
-{
-    struct um_attr *attr = um_calloc(1, sizeof *attr);
-    if (attr == NULL) {
-        um_error_nomem("attribute object", sizeof *attr);
-        return NULL;
-    }
-    int made = start == START_CURRENT ? um_config_attr_current(attr, scope) : um_config_attr_initial(attr, scope);
-    if (made != 0) {
-        um_free(attr);
-        return NULL;
-    }
-    return attr;
-}
-
-static void destroy(struct um_attr *attr)
-{
-    um_attr_clear(attr);
-    um_free(attr);
-}
-
-static int create_into(void **handle, enum um_option_scope scope, enum start start)
+static int create(void **handle, enum um_option_scope scope, enum um_attr_start start)
 {
     if (handle == NULL) {
         return no_argument();
     }
-    struct um_attr *attr = create(scope, start);
+    struct um_attr *attr = um_attr_create(scope, start);
     if (attr == NULL) {
         return -1;
     }
@@ -53,15 +28,15 @@ static int create_into(void **handle, enum um_option_scope scope, enum start sta
 
 static int create_from_xml(void **handle, enum um_option_scope scope, const struct um_xml_key *key)
 {
+    void *attr = NULL;
     if (handle == NULL) {
         return no_argument();
     }
-    struct um_attr *attr = create(scope, START_CURRENT);
-    if (attr == NULL) {
+    if (create(&attr, scope, UM_ATTR_CURRENT) != 0) {
         return -1;
     }
     if (um_config_attr_set_from_xml(attr, key) != 0) {
-        destroy(attr);
+        um_attr_destroy(attr);
         return -1;
     }
     *handle = attr;
@@ -78,24 +53,20 @@ static int duplicate(void **handle, const struct um_attr *original)
     if (handle == NULL || original == NULL) {
         return no_argument();
     }
-    struct um_attr *attr = um_calloc(1, sizeof *attr);
+    struct um_attr *attr = um_attr_dup(original);
     if (attr == NULL) {
-        return um_error_nomem("attribute object", sizeof *attr);
-    }
-    if (um_attr_init_copy(attr, original) != 0) {
-        um_free(attr);
         return -1;
     }
     *handle = attr;
     return 0;
 }
 
-static int delete (struct um_attr *attr)
+static int destroy(struct um_attr *attr)
 {
     if (attr == NULL) {
         return no_argument();
     }
-    destroy(attr);
+    um_attr_destroy(attr);
     return 0;
 }
 
@@ -111,17 +82,17 @@ static int str_set(struct um_attr *attr, const char *name, const char *text)
 
 static int get(const struct um_attr *attr, const char *name, void *value, size_t *len)
 {
-    return attr == NULL ? no_argument() : um_options_get(attr->scope, attr->options, name, value, len);
+    return attr == NULL ? no_argument() : um_attr_get(attr, name, value, len);
 }
 
 static int str_get(const struct um_attr *attr, const char *name, char *text, size_t *len)
 {
-    return attr == NULL ? no_argument() : um_options_str_get(attr->scope, attr->options, name, text, len);
+    return attr == NULL ? no_argument() : um_attr_str_get(attr, name, text, len);
 }
 
 static int dump(const struct um_attr *attr, int *size, lbm_config_option_t *opts)
 {
-    return attr == NULL ? no_argument() : um_options_dump(attr->scope, attr->options, size, opts);
+    return attr == NULL ? no_argument() : um_attr_dump(attr, size, opts);
 }
 
 /* ---- XML names ---- */
@@ -138,11 +109,11 @@ static int name_required(const char *name, const char *what)
 #define UM_ATTR_FAMILY(prefix, type, scope)                                                                            \
     int prefix##_create(type **attr)                                                                                   \
     {                                                                                                                  \
-        return create_into((void **)attr, scope, START_CURRENT);                                                       \
+        return create((void **)attr, scope, UM_ATTR_CURRENT);                                                          \
     }                                                                                                                  \
     int prefix##_delete(type *attr)                                                                                    \
     {                                                                                                                  \
-        return delete ((struct um_attr *)attr);                                                                        \
+        return destroy((struct um_attr *)attr);                                                                        \
     }                                                                                                                  \
     int prefix##_setopt(type *attr, const char *optname, const void *optval, size_t optlen)                            \
     {                                                                                                                  \
@@ -173,7 +144,7 @@ static int name_required(const char *name, const char *what)
 #define UM_ATTR_FAMILY_COPIES(prefix, type, scope)                                                                     \
     int prefix##_create_default(type **attr)                                                                           \
     {                                                                                                                  \
-        return create_into((void **)attr, scope, START_INITIAL);                                                       \
+        return create((void **)attr, scope, UM_ATTR_INITIAL);                                                          \
     }                                                                                                                  \
     int prefix##_dup(type **attr, const type *original)                                                                \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
 /* lbm_context_*: argument checks, option access and statistics in front of
- * core/context.c. Any thread; calls that need the loop are carried to it. */
+ * core/um_context.c. Any thread; calls that need the loop are carried to it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,6 @@
 #include "base/um_mem.h"
 #include "base/um_timer.h"
 #include "core/um_context.h"
-#include "transport/ipc/um_ipc_receiver.h"
 
 #define UM_TOPIC_RES_FLAGS                                                                                             \
     (LBM_TOPIC_RES_REQUEST_WILDCARD_QUERY | LBM_TOPIC_RES_REQUEST_QUERY | LBM_TOPIC_RES_REQUEST_ADVERTISEMENT |        \
@@ -86,7 +85,7 @@ static int um_context_check_processing(lbm_context_t *ctx, const char *api)
     if (um_context_check_sequential(ctx, api) < 0) {
         return -1;
     }
-    if (um_loop_on_thread(ctx->loop)) {
+    if (um_loop_in_family(ctx->loop)) {
         return um_error(UM_EOP, "CoreApi-1061-13", "%s: must not be called in a callback of the same context", api);
     }
     return 0;
@@ -110,6 +109,10 @@ int lbm_context_process_events_ex(lbm_context_t *ctx, lbm_ulong_t msec, lbm_proc
     if ((info->flags & ~(LBM_PROC_EVENT_EX_FLAG_USER_TIME | LBM_PROC_EVENT_EX_FLAG_NO_MAIN_LOOP_MUTEX)) != 0) {
         return um_error(UM_EINVAL, "CoreApi-1061-3", "%s: flags 0x%x: must be LBM_PROC_EVENT_EX_FLAG_* bits", api,
                         (unsigned)info->flags);
+    }
+    if ((info->flags & LBM_PROC_EVENT_EX_FLAG_NO_MAIN_LOOP_MUTEX) != 0 && atomic_load(&ctx->lanes.count) > 0) {
+        return um_error(UM_EOP, "CoreApi-1061-15",
+                        "%s: LBM_PROC_EVENT_EX_FLAG_NO_MAIN_LOOP_MUTEX: the context must have no XSPs", api);
     }
     if ((info->flags & LBM_PROC_EVENT_EX_FLAG_USER_TIME) == 0) {
         return um_context_process_events(ctx, msec, 0);
@@ -136,10 +139,10 @@ int lbm_context_process_lbtipc_messages(lbm_context_t *ctx, lbm_ulong_t msec, lb
     if (um_context_check_messaging(ctx, api) < 0) {
         return -1;
     }
-    if (um_loop_on_thread(ctx->loop)) {
+    if (um_loop_in_family(ctx->loop)) {
         return um_error(UM_EOP, "CoreApi-1061-14", "%s: must not be called in a callback of the same context", api);
     }
-    return um_ipc_receivers_process(um_rcv_sessions_ipc(ctx->rcv_sessions), msec, loop_count);
+    return um_rcv_sessions_process(ctx->rcv_sessions, LBM_TRANSPORT_TYPE_LBTIPC, msec, loop_count);
 }
 
 int lbm_context_lbtipc_unblock(lbm_context_t *ctx)
@@ -147,7 +150,7 @@ int lbm_context_lbtipc_unblock(lbm_context_t *ctx)
     if (um_context_check_messaging(ctx, "lbm_context_lbtipc_unblock") < 0) {
         return -1;
     }
-    return um_ipc_receivers_unblock(um_rcv_sessions_ipc(ctx->rcv_sessions));
+    return um_rcv_sessions_unblock(ctx->rcv_sessions, LBM_TRANSPORT_TYPE_LBTIPC);
 }
 
 /* ---- topic resolution ---- */
@@ -181,15 +184,9 @@ int lbm_context_topic_resolution_request(lbm_context_t *ctx, lbm_ushort_t flags,
     return um_loop_call(ctx->loop, um_context_tr_request_on_loop, &request);
 }
 
-struct um_context_nak_cutoff {
-    lbm_context_t *ctx;
-    bool cutoff;
-};
-
-static int um_context_nak_cutoff_on_loop(void *arg)
+static int um_context_nak_cutoff_on_lane(struct um_rcv_lane *lane, void *arg)
 {
-    const struct um_context_nak_cutoff *call = arg;
-    um_rcv_sessions_set_nak_cutoff(call->ctx->rcv_sessions, call->cutoff);
+    um_rcv_sessions_set_nak_cutoff(lane->sessions, atomic_load(&lane->ctx->nak_cutoff));
     return 0;
 }
 
@@ -204,8 +201,8 @@ int lbm_context_set_nak_cutoff(lbm_context_t *ctx, int flags)
                         "%s: flags 0x%x: must be LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS or LBM_NAK_CUTOFF_FLAG_ENABLE_NAKS",
                         api, (unsigned)flags);
     }
-    struct um_context_nak_cutoff call = {ctx, flags == LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS};
-    return um_loop_call(ctx->loop, um_context_nak_cutoff_on_loop, &call);
+    atomic_store(&ctx->nak_cutoff, flags == LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS);
+    return um_rcv_lanes_each(ctx, um_context_nak_cutoff_on_lane, NULL);
 }
 
 /* ---- options of the live object ---- */
@@ -234,13 +231,25 @@ static int um_context_str_set_on_loop(void *arg)
 static int um_context_get_on_loop(void *arg)
 {
     struct um_context_option *o = arg;
-    return um_options_get(UM_SCOPE_CONTEXT, &o->ctx->opts, o->name, o->out, o->len_out);
+    struct um_context_options seen;
+    if (um_context_in_force(o->ctx, &seen) != 0) {
+        return -1;
+    }
+    int rc = um_options_get(UM_SCOPE_CONTEXT, &seen, o->name, o->out, o->len_out);
+    um_context_in_force_clear(o->ctx, &seen);
+    return rc;
 }
 
 static int um_context_str_get_on_loop(void *arg)
 {
     struct um_context_option *o = arg;
-    return um_options_str_get(UM_SCOPE_CONTEXT, &o->ctx->opts, o->name, o->out, o->len_out);
+    struct um_context_options seen;
+    if (um_context_in_force(o->ctx, &seen) != 0) {
+        return -1;
+    }
+    int rc = um_options_str_get(UM_SCOPE_CONTEXT, &seen, o->name, o->out, o->len_out);
+    um_context_in_force_clear(o->ctx, &seen);
+    return rc;
 }
 
 static int um_context_option_access(lbm_context_t *ctx, const char *api, int (*on_loop)(void *arg),
@@ -291,7 +300,13 @@ struct um_context_dump {
 static int um_context_dump_on_loop(void *arg)
 {
     struct um_context_dump *dump = arg;
-    return um_options_dump(UM_SCOPE_CONTEXT, &dump->ctx->opts, dump->size, dump->opts);
+    struct um_context_options seen;
+    if (um_context_in_force(dump->ctx, &seen) != 0) {
+        return -1;
+    }
+    int rc = um_options_dump(UM_SCOPE_CONTEXT, &seen, dump->size, dump->opts);
+    um_context_in_force_clear(dump->ctx, &seen);
+    return rc;
 }
 
 int lbm_context_dump(lbm_context_t *ctx, int *size, lbm_config_option_t *opts)
@@ -318,10 +333,6 @@ static int um_context_stats_on_loop(void *arg)
     lbm_context_stats_t *out = call->out;
     memset(out, 0, sizeof *out);
     um_resolver_stats(call->ctx->resolver, out);
-    struct um_udp_rcv_counts udp;
-    um_rcv_sessions_udp_counts(call->ctx->rcv_sessions, &udp);
-    out->lbtrm_unknown_msgs_rcved = udp.lbtrm_unknown;
-    out->lbtru_unknown_msgs_rcved = udp.lbtru_unknown;
     out->send_blocked = atomic_load_explicit(&counters->send_blocked, memory_order_relaxed);
     out->send_would_block = atomic_load_explicit(&counters->send_would_block, memory_order_relaxed);
     out->resp_blocked = atomic_load_explicit(&counters->resp_blocked, memory_order_relaxed);
@@ -329,9 +340,24 @@ static int um_context_stats_on_loop(void *arg)
     out->fragments_lost = atomic_load_explicit(&counters->fragments_lost, memory_order_relaxed);
     out->fragments_unrecoverably_lost =
         atomic_load_explicit(&counters->fragments_unrecoverably_lost, memory_order_relaxed);
+    struct um_unicast_stats unicast;
+    um_unicast_stats(call->ctx->unicast, &unicast);
+    out->uim_dup_msgs_rcved = unicast.msgs_duplicate - counters->uim_duplicates_before;
+    out->uim_msgs_no_stream_rcved = unicast.msgs_no_stream - counters->uim_no_stream_before;
     out->rcv_cb_svc_time_min = atomic_load_explicit(&counters->rcv_cb_svc_time_min, memory_order_relaxed);
     out->rcv_cb_svc_time_max = atomic_load_explicit(&counters->rcv_cb_svc_time_max, memory_order_relaxed);
     out->rcv_cb_svc_time_mean = atomic_load_explicit(&counters->rcv_cb_svc_time_mean, memory_order_relaxed);
+    return 0;
+}
+
+static int um_context_udp_stats_on_lane(struct um_rcv_lane *lane, void *arg)
+{
+    lbm_context_stats_t *out = arg;
+    struct um_rcv_datagram_counts lbtrm = {0}, lbtru = {0};
+    um_rcv_sessions_add_counts(lane->sessions, LBM_TRANSPORT_TYPE_LBTRM, &lbtrm);
+    um_rcv_sessions_add_counts(lane->sessions, LBM_TRANSPORT_TYPE_LBTRU, &lbtru);
+    out->lbtrm_unknown_msgs_rcved += lbtrm.unjoined;
+    out->lbtru_unknown_msgs_rcved += lbtru.unjoined;
     return 0;
 }
 
@@ -342,7 +368,9 @@ int lbm_context_retrieve_stats(lbm_context_t *ctx, lbm_context_stats_t *stats)
         um_must_be_valid(stats, "lbm_context_retrieve_stats", "stats") < 0) {
         return -1;
     }
-    return um_loop_call(ctx->loop, um_context_stats_on_loop, &call);
+    return um_loop_call(ctx->loop, um_context_stats_on_loop, &call) < 0
+               ? -1
+               : um_rcv_lanes_each(ctx, um_context_udp_stats_on_lane, stats);
 }
 
 static int um_context_stats_reset_on_loop(void *arg)
@@ -356,16 +384,26 @@ static int um_context_stats_reset_on_loop(void *arg)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         atomic_store_explicit(all[i], 0, memory_order_relaxed);
     }
+    struct um_unicast_stats unicast;
+    um_unicast_stats(ctx->unicast, &unicast);
+    counters->uim_duplicates_before = unicast.msgs_duplicate;
+    counters->uim_no_stream_before = unicast.msgs_no_stream;
     um_resolver_stats_reset(ctx->resolver);
-    um_rcv_sessions_udp_counts_reset(ctx->rcv_sessions);
+    return 0;
+}
+
+static int um_context_udp_stats_reset_on_lane(struct um_rcv_lane *lane, void *arg)
+{
+    um_rcv_sessions_counts_reset(lane->sessions);
     return 0;
 }
 
 int lbm_context_reset_stats(lbm_context_t *ctx)
 {
-    return um_context_check_messaging(ctx, "lbm_context_reset_stats") < 0
+    return um_context_check_messaging(ctx, "lbm_context_reset_stats") < 0 ||
+                   um_loop_call(ctx->loop, um_context_stats_reset_on_loop, ctx) < 0
                ? -1
-               : um_loop_call(ctx->loop, um_context_stats_reset_on_loop, ctx);
+               : um_rcv_lanes_each(ctx, um_context_udp_stats_reset_on_lane, NULL);
 }
 
 /* ---- transport statistics: arrays of elements whose size the caller gives ---- */
@@ -376,48 +414,49 @@ struct um_context_transport_stats {
     int *num;
     size_t stride;
     void *out;
-    size_t element;                                              /* our size of one element */
-    int (*collect)(lbm_context_t *ctx, void *elements, int max); /* returns how many there are */
+    size_t element; /* our size of one element */
+    char *elements; /* gathered */
+    int count;
 };
 
-static int um_context_collect_src(lbm_context_t *ctx, void *elements, int max)
+/* Room for `more` elements behind those gathered; NULL + error. */
+static void *um_context_more_stats(struct um_context_transport_stats *call, int more)
 {
-    return um_src_transports_stats(ctx->src_transports, elements, max);
+    size_t size = (size_t)(call->count + more) * call->element;
+    char *elements = um_realloc(call->elements, size);
+    if (elements == NULL) {
+        um_error_nomem("transport statistics", size);
+        return NULL;
+    }
+    call->elements = elements;
+    char *room = elements + (size_t)call->count * call->element;
+    memset(room, 0, (size_t)more * call->element);
+    call->count += more;
+    return room;
 }
 
-static int um_context_collect_rcv(lbm_context_t *ctx, void *elements, int max)
-{
-    return um_rcv_sessions_stats(ctx->rcv_sessions, elements, max);
-}
-
-static int um_context_transport_stats_on_loop(void *arg)
+static int um_context_gather_src(void *arg)
 {
     struct um_context_transport_stats *call = arg;
-    int count = call->collect(call->ctx, NULL, 0);
-    if (count > *call->num) {
-        int given = *call->num;
-        *call->num = count;
-        return um_error(UM_EINVAL, "CoreApi-1061-11", "%s: the array of %d elements is too small: %d are needed",
-                        call->api, given, count);
+    int count = um_src_transports_stats(call->ctx->src_transports, NULL, 0);
+    void *room = count == 0 ? NULL : um_context_more_stats(call, count);
+    if (room != NULL) {
+        um_src_transports_stats(call->ctx->src_transports, room, count);
     }
-    *call->num = count;
-    if (count == 0) {
-        return 0;
-    }
-    char *elements = um_calloc((size_t)count, call->element);
-    if (elements == NULL) {
-        return um_error_nomem("transport statistics", (unsigned long)count * call->element);
-    }
-    call->collect(call->ctx, elements, count);
-    size_t copied = call->stride < call->element ? call->stride : call->element;
-    for (int i = 0; i < count; i++) {
-        memcpy((char *)call->out + (size_t)i * call->stride, elements + (size_t)i * call->element, copied);
-    }
-    um_free(elements);
-    return 0;
+    return room != NULL || count == 0 ? 0 : -1;
 }
 
-static int um_context_transport_stats(struct um_context_transport_stats *call, int size)
+static int um_context_gather_rcv(struct um_rcv_lane *lane, void *arg)
+{
+    int count = um_rcv_sessions_stats(lane->sessions, NULL, 0);
+    void *room = count == 0 ? NULL : um_context_more_stats(arg, count);
+    if (room != NULL) {
+        um_rcv_sessions_stats(lane->sessions, room, count);
+    }
+    return room != NULL || count == 0 ? 0 : -1;
+}
+
+static int um_context_check_transport_stats(struct um_context_transport_stats *call, int size)
 {
     if (um_context_check_messaging(call->ctx, call->api) < 0 || um_must_be_valid(call->num, call->api, "num") < 0 ||
         (*call->num > 0 && um_must_be_valid(call->out, call->api, "stats") < 0)) {
@@ -428,7 +467,26 @@ static int um_context_transport_stats(struct um_context_transport_stats *call, i
                         call->api, size, *call->num);
     }
     call->stride = (size_t)size;
-    return um_loop_call(call->ctx->loop, um_context_transport_stats_on_loop, call);
+    return 0;
+}
+
+/* The caller's array, if it is large enough, gets what was gathered. */
+static int um_context_hand_out_stats(struct um_context_transport_stats *call, int rc)
+{
+    int given = *call->num;
+    size_t copied = call->stride < call->element ? call->stride : call->element;
+    if (rc == 0) {
+        *call->num = call->count;
+    }
+    if (rc == 0 && call->count > given) {
+        rc = um_error(UM_EINVAL, "CoreApi-1061-11", "%s: the array of %d elements is too small: %d are needed",
+                      call->api, given, call->count);
+    }
+    for (int i = 0; rc == 0 && i < call->count; i++) {
+        memcpy((char *)call->out + (size_t)i * call->stride, call->elements + (size_t)i * call->element, copied);
+    }
+    um_free(call->elements);
+    return rc;
 }
 
 int lbm_context_retrieve_src_transport_stats_ex(lbm_context_t *ctx, int *num, int size,
@@ -438,9 +496,10 @@ int lbm_context_retrieve_src_transport_stats_ex(lbm_context_t *ctx, int *num, in
                                               .api = "lbm_context_retrieve_src_transport_stats",
                                               .num = num,
                                               .out = stats,
-                                              .element = sizeof *stats,
-                                              .collect = um_context_collect_src};
-    return um_context_transport_stats(&call, size);
+                                              .element = sizeof *stats};
+    return um_context_check_transport_stats(&call, size) < 0
+               ? -1
+               : um_context_hand_out_stats(&call, um_loop_call(ctx->loop, um_context_gather_src, &call));
 }
 
 int lbm_context_retrieve_rcv_transport_stats_ex(lbm_context_t *ctx, int *num, int size,
@@ -450,9 +509,10 @@ int lbm_context_retrieve_rcv_transport_stats_ex(lbm_context_t *ctx, int *num, in
                                               .api = "lbm_context_retrieve_rcv_transport_stats",
                                               .num = num,
                                               .out = stats,
-                                              .element = sizeof *stats,
-                                              .collect = um_context_collect_rcv};
-    return um_context_transport_stats(&call, size);
+                                              .element = sizeof *stats};
+    return um_context_check_transport_stats(&call, size) < 0
+               ? -1
+               : um_context_hand_out_stats(&call, um_rcv_lanes_each(ctx, um_context_gather_rcv, &call));
 }
 
 /* The header also has macros of these names, which pass the size. */
@@ -473,10 +533,9 @@ static int um_context_reset_src_on_loop(void *arg)
     return 0;
 }
 
-static int um_context_reset_rcv_on_loop(void *arg)
+static int um_context_reset_rcv_on_lane(struct um_rcv_lane *lane, void *arg)
 {
-    lbm_context_t *ctx = arg;
-    um_rcv_sessions_stats_reset(ctx->rcv_sessions);
+    um_rcv_sessions_stats_reset(lane->sessions);
     return 0;
 }
 
@@ -491,5 +550,5 @@ int lbm_context_reset_rcv_transport_stats(lbm_context_t *ctx)
 {
     return um_context_check_messaging(ctx, "lbm_context_reset_rcv_transport_stats") < 0
                ? -1
-               : um_loop_call(ctx->loop, um_context_reset_rcv_on_loop, ctx);
+               : um_rcv_lanes_each(ctx, um_context_reset_rcv_on_lane, NULL);
 }

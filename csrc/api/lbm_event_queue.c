@@ -1,4 +1,4 @@
-/* lbm_event_queue_*: argument checks in front of core/event_queue.c.
+/* lbm_event_queue_*: argument checks in front of core/um_event_queue.c.
  * Any thread; on dispatch threads there are no restrictions. */
 #include <string.h>
 

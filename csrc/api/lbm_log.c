@@ -1,5 +1,5 @@
 /* lbm_log and the per-thread error state as the public API shows it. Owns the
- * thread's operating-system error text and its benign-error flag.
+ * thread's operating-system error text.
  * Any thread. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,7 +12,6 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 
-static _Thread_local int um_benign_error_flag;
 static _Thread_local char um_strerror_text[128];
 
 int lbm_log(lbm_log_cb_proc proc, void *clientd)
@@ -76,15 +75,15 @@ const char *lbm_strerror_errnum(int errnum)
 
 void lbm_set_benign_error_flag(void)
 {
-    um_benign_error_flag = 1;
+    um_log_set_benign(true);
 }
 
 void lbm_clr_benign_error_flag(void)
 {
-    um_benign_error_flag = 0;
+    um_log_set_benign(false);
 }
 
 int lbm_get_benign_error_flag(void)
 {
-    return um_benign_error_flag;
+    return um_log_benign();
 }

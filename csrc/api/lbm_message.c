@@ -1,6 +1,6 @@
-/* lbm_msg_*: argument checks in front of core/message.c, and the facts kept in
- * the message itself. Any thread. */
-#include <lbm/lbm.h>
+/* lbm_msg_* and um_msg_lost: argument checks in front of core/um_message.c, and
+ * the facts kept in the message itself. Any thread. */
+#include <lbm/um.h>
 
 #include "base/um_error.h"
 #include "core/um_message.h"
@@ -31,7 +31,7 @@ int lbm_msg_delete(lbm_msg_t *msg)
 int lbm_msg_is_fragment(lbm_msg_t *msg)
 {
     struct um_msg *m = check(msg, "lbm_msg_is_fragment");
-    return m != NULL && m->is_fragment;
+    return m != NULL && um_msg_is(m, UM_MSG_FRAGMENT);
 }
 
 int lbm_msg_retrieve_fragment_info(lbm_msg_t *msg, lbm_msg_fragment_info_t *info)
@@ -68,4 +68,17 @@ int lbm_msg_retrieve_delivery_latency(lbm_msg_t *msg, lbm_int64_t *latency_nsecs
     }
     return um_error(UM_EOPNOTSUPP, "CoreApi-20201-6",
                     "lbm_msg_retrieve_delivery_latency: not supported: the message carries no send time");
+}
+
+int um_msg_lost(lbm_msg_t *msg, uint64_t *count)
+{
+    const struct um_msg *m = check(msg, "um_msg_lost");
+    if (m == NULL) {
+        return -1;
+    }
+    if (count == NULL) {
+        return um_error(UM_EINVAL, "CoreApi-20201-7", "um_msg_lost: count: must not be NULL");
+    }
+    *count = um_msg_losses(m);
+    return 0;
 }

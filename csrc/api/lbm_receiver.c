@@ -1,4 +1,4 @@
-/* lbm_rcv_*: argument checks and statistics in front of core/receiver.c. The
+/* lbm_rcv_*: argument checks and statistics in front of core/um_receiver.c. The
  * header says per call which threads may use it. */
 #include <lbm/lbm.h>
 
@@ -27,14 +27,24 @@ int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm
     return um_receiver_create(rcvp, ctx, topic, proc, clientd, evq);
 }
 
+/* That of a hot failover receiver goes with it. */
+static int delete_plain(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
+{
+    if (um_receiver_check(rcv, api) == 0 && um_receiver_hf(rcv) != NULL) {
+        return um_error(UM_EINVAL, "CoreApi-20206-3", "%s: rcv belongs to a hot failover receiver: delete that instead",
+                        api);
+    }
+    return um_receiver_delete(rcv, cbinfo, api);
+}
+
 int lbm_rcv_delete(lbm_rcv_t *rcv)
 {
-    return um_receiver_delete(rcv, NULL, "lbm_rcv_delete");
+    return delete_plain(rcv, NULL, "lbm_rcv_delete");
 }
 
 int lbm_rcv_delete_ex(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo)
 {
-    return um_receiver_delete(rcv, cbinfo, "lbm_rcv_delete_ex");
+    return delete_plain(rcv, cbinfo, "lbm_rcv_delete_ex");
 }
 
 lbm_context_t *lbm_context_from_rcv(lbm_rcv_t *rcv)

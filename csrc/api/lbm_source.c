@@ -3,9 +3,11 @@
 #include <lbm/lbm.h>
 #include <lbm/um.h>
 
+#include "api/um_source_calls.h"
 #include "base/um_error.h"
+#include "core/um_request.h"
+#include "core/um_send_extras.h"
 #include "core/um_source.h"
-#include "transport/smx/um_smx_source.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 
@@ -14,20 +16,9 @@ _Static_assert(sizeof(lbm_iovec_t) == sizeof(struct iovec) &&
                    offsetof(lbm_iovec_t, iov_len) == offsetof(struct iovec, iov_len),
                "lbm_iovec_t is passed on as struct iovec");
 
-/* What a send can ask for through lbm_src_send_ex_info_t that is not there yet. */
-static const struct {
-    int flag;
-    const char *what;
-} not_available[] = {
-    {LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN, "application headers"},
-    {LBM_SRC_SEND_EX_FLAG_UMQ_MESSAGE_ID_INFO, "queue message ids"},
-    {LBM_SRC_SEND_EX_FLAG_CHANNEL, "channels"},
-    {LBM_SRC_SEND_EX_FLAG_UMQ_INDEX, "queue indexes"},
-    {LBM_SRC_SEND_EX_FLAG_UMQ_TOTAL_LIFETIME, "message lifetimes"},
-    {LBM_SRC_SEND_EX_FLAG_HF_OPTIONAL, "hot failover"},
-    {LBM_SRC_SEND_EX_FLAG_HF_32, "hot failover"},
-    {LBM_SRC_SEND_EX_FLAG_HF_64, "hot failover"},
-    {LBM_SRC_SEND_EX_FLAG_PROPERTIES, "message properties"},
+enum {
+    QUEUING_FLAGS = LBM_SRC_SEND_EX_FLAG_UMQ_MESSAGE_ID_INFO | LBM_SRC_SEND_EX_FLAG_UMQ_INDEX |
+                    LBM_SRC_SEND_EX_FLAG_UMQ_TOTAL_LIFETIME
 };
 
 int lbm_src_topic_alloc(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol, const lbm_src_topic_attr_t *attr)
@@ -68,44 +59,57 @@ lbm_event_queue_t *lbm_event_queue_from_src(lbm_src_t *src)
 
 /* ---- sending ---- */
 
-/* Count a send that waited or was refused. The source may be gone: another thread deleted it while the call waited. */
-static __attribute__((noinline)) int count_wait(lbm_context_t *ctx, const lbm_src_t *src, int rc, int flags,
-                                                const char *api)
-{
-    if (rc == 0) {
-        atomic_fetch_add_explicit(&ctx->counters.send_blocked, 1, memory_order_relaxed);
-    } else if (um_errnum() == UM_EWOULDBLOCK) {
-        um_source_refused(ctx, src, flags, api);
-    }
-    return rc;
-}
-
 static __attribute__((noinline)) int bad_send(const lbm_src_t *src, int flags, const char *api)
 {
     if (um_source_check(src, api) != 0) {
         return -1;
     }
     if (flags & LBM_MSG_BUFF_ALLOC) {
-        return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3254",
-                        "%s: LBM_MSG_BUFF_ALLOC: zero-copy sends are not implemented", api);
+        return um_error(UM_EINVAL, "CoreApi-5688-3254", "%s: LBM_MSG_BUFF_ALLOC: only with lbm_src_send()", api);
     }
     return um_error(UM_EINVAL, "CoreApi-5688-3255", "%s: message must be valid", api);
 }
 
 static bool source_usable(const lbm_src_t *src)
 {
-    return src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation_now();
+    return src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation();
+}
+
+int lbm_src_alloc_msg_buff(lbm_src_t *const src, void **const usr_bufp, const size_t len, void **const lbm_hdl,
+                           const int flags)
+{
+    static const char api[] = "lbm_src_alloc_msg_buff";
+    if (um_source_check(src, api) != 0) {
+        return -1;
+    }
+    if (usr_bufp == NULL || lbm_hdl == NULL) {
+        return um_error(UM_EINVAL, "CoreApi-20233-5", "%s: %s: must not be NULL", api,
+                        usr_bufp == NULL ? "usr_bufp" : "lbm_hdl");
+    }
+    return um_src_msg_buff_alloc(src, usr_bufp, len, lbm_hdl);
+}
+
+/* Of a handle; or what is wrong with the send. */
+static __attribute__((noinline)) int send_odd(lbm_src_t *src, const char *msg, size_t len, int flags)
+{
+    if (!source_usable(src) || !(flags & LBM_MSG_BUFF_ALLOC)) {
+        return bad_send(src, flags, "lbm_src_send");
+    }
+    lbm_context_t *ctx = src->ctx;
+    bool waited;
+    int rc = um_src_msg_buff_send(src, msg, len, flags, &waited);
+    return rc == 0 && !waited ? 0 : um_source_waited(ctx, src, rc, flags, "lbm_src_send");
 }
 
 int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags)
 {
     if (!likely(source_usable(src) && (msg != NULL || len == 0) && !(flags & LBM_MSG_BUFF_ALLOC))) {
-        return bad_send(src, flags, "lbm_src_send");
+        return send_odd(src, msg, len, flags);
     }
     lbm_context_t *ctx = src->ctx;
     bool waited;
-    int rc = um_src_stream_send_plain(&src->stream, msg, len, flags, &waited);
-    return likely(rc == 0 && !waited) ? 0 : count_wait(ctx, src, rc, flags, "lbm_src_send");
+    int rc = um_source_send_plain(src, msg, len, flags, &waited);
+    return likely(rc == 0 && !waited) ? 0 : um_source_waited(ctx, src, rc, flags, "lbm_src_send");
 }
 
 static int check_pieces(const lbm_src_t *src, const lbm_iovec_t *iov, int num, const char *api)
@@ -137,11 +141,11 @@ static int send_run(lbm_src_t *src, struct um_send_run *run, size_t *sent, const
         return bad_send(src, run->flags, api);
     }
     lbm_context_t *ctx = src->ctx;
-    int rc = um_src_stream_send_run(&src->stream, run);
+    int rc = um_source_send_run(src, run);
     if (sent != NULL) {
         *sent = run->sent;
     }
-    return rc == 0 && !run->waited ? 0 : count_wait(ctx, src, rc, run->flags, api);
+    return rc == 0 && !run->waited ? 0 : um_source_waited(ctx, src, rc, run->flags, api);
 }
 
 int um_src_send_many(lbm_src_t *src, const void *base, const uint64_t *offsets, const uint32_t *lengths, size_t count,
@@ -165,23 +169,52 @@ int um_src_send_array(lbm_src_t *src, const void *base, size_t stride, size_t le
     return send_run(src, &run, sent, "um_src_send_array");
 }
 
+/* Queuing takes place where the options of the source ask for it. (No source with a broker's transport can be made.) */
+static bool asks_for_queuing(const struct um_source_options *opts)
+{
+    return opts->umq_ulb_application_set.count > 0;
+}
+
+/* Flags of queuing mean nothing to a source that does not queue; existing programs set them all the same. */
+static int check_queuing_flags(const lbm_src_t *src, int flags, const char *api)
+{
+    if (asks_for_queuing(src->topic->opts)) {
+        return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3257", "%s: flag 0x%x: %s are not implemented in this version",
+                        api, flags & QUEUING_FLAGS, "queue message ids, indexes and lifetimes");
+    }
+    atomic_bool *told = &src->ctx->queuing_flags_told;
+    if (!atomic_load_explicit(told, memory_order_relaxed) &&
+        !atomic_exchange_explicit(told, true, memory_order_relaxed)) {
+        um_log(
+            UM_LOG_NOTICE, "Core-5688-3263",
+            "%s: topic [%s]: flags 0x%x belong to queuing and are ignored by a source that does not queue (said once "
+            "for each context)",
+            api, src->topic->base.name, flags & QUEUING_FLAGS);
+    }
+    return 0;
+}
+
 static int check_info(const lbm_src_t *src, const lbm_src_send_ex_info_t *info, const char *api)
 {
-    if (um_smx_is(&src->stream)) {
+    if (um_src_stream_plain_only(&src->stream)) {
         return um_error(UM_EINVAL, "CoreApi-6976-69",
                         "%s: topic [%s]: LBT-SMX has none of the extended options: info must be NULL", api,
                         src->topic->base.name);
     }
-    if ((info->flags & LBM_SRC_SEND_EX_FLAG_PROPERTIES) && info->properties == NULL) {
-        return um_error(UM_EINVAL, "CoreApi-6020-8", "%s: properties must be valid", api);
+    if ((info->flags & UM_HF_FLAGS) != 0) {
+        return um_error(UM_EINVAL, "CoreApi-5402-7", "%s: flag 0x%x: only with the sends of lbm_hf_src_*", api,
+                        info->flags & UM_HF_FLAGS);
     }
-    for (size_t i = 0; i < sizeof not_available / sizeof not_available[0]; i++) {
-        if (info->flags & not_available[i].flag) {
-            return um_error(UM_EOPNOTSUPP, "CoreApi-5688-3257", "%s: flag 0x%x: %s are not implemented in this version",
-                            api, not_available[i].flag, not_available[i].what);
-        }
+    if ((info->flags & LBM_SRC_SEND_EX_FLAG_PROPERTIES) && um_send_properties_check(info->properties, api) != 0) {
+        return -1;
     }
-    return 0;
+    if ((info->flags & LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN) && um_apphdr_check(info->apphdr_chain, api) != 0) {
+        return -1;
+    }
+    if ((info->flags & LBM_SRC_SEND_EX_FLAG_CHANNEL) && um_send_channel_check(info->channel_info, api) != 0) {
+        return -1;
+    }
+    return (info->flags & QUEUING_FLAGS) != 0 ? check_queuing_flags(src, info->flags, api) : 0;
 }
 
 static void report_numbers(lbm_src_t *src, const lbm_src_send_ex_info_t *info, uint32_t first, uint32_t last)
@@ -199,22 +232,39 @@ static void report_numbers(lbm_src_t *src, const lbm_src_send_ex_info_t *info, u
 }
 
 /* All pieces as one message. */
+static int send_whole(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api)
+{
+    for (int i = 0; i < send->iovcnt; i++) {
+        send->len += send->iov[i].iov_len;
+    }
+    lbm_context_t *ctx = src->ctx;
+    int rc = info == NULL || (info->flags & UM_SEND_EXTRAS) == 0 ? um_source_send(src, send)
+                                                                 : um_source_send_extras(src, send, info, api);
+    if (rc != 0 || send->waited) {
+        um_source_waited(ctx, src, rc, send->flags, api);
+    }
+    if (rc == 0 && info != NULL) {
+        report_numbers(src, info, send->first_sqn, send->last_sqn);
+    }
+    return rc;
+}
+
+int um_source_call_check(const lbm_src_t *src, const lbm_iovec_t *iov, int num, const lbm_src_send_ex_info_t *info,
+                         const char *api)
+{
+    return check_pieces(src, iov, num, api) == 0 && (info == NULL || check_info(src, info, api) == 0) ? 0 : -1;
+}
+
+int um_source_call_send(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api)
+{
+    return send_whole(src, send, info, api);
+}
+
 static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags, const lbm_src_send_ex_info_t *info,
                          const char *api)
 {
     struct um_send send = {.iov = (const struct iovec *)iov, .iovcnt = num, .flags = flags};
-    for (int i = 0; i < num; i++) {
-        send.len += iov[i].iov_len;
-    }
-    lbm_context_t *ctx = src->ctx;
-    int rc = um_src_stream_send(&src->stream, &send);
-    if (rc != 0 || send.waited) {
-        count_wait(ctx, src, rc, flags, api);
-    }
-    if (rc == 0 && info != NULL) {
-        report_numbers(src, info, send.first_sqn, send.last_sqn);
-    }
-    return rc;
+    return send_whole(src, &send, info, api);
 }
 
 /* Flags of piece i when every piece is a message: batch marks at the ends, one flush after the last. A group that may
@@ -222,7 +272,7 @@ static int send_gathered(lbm_src_t *src, const lbm_iovec_t *iov, int num, int fl
 static int send_each(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
 {
     lbm_context_t *ctx = src->ctx;
-    bool waited = false, may_wait = !(flags & LBM_SRC_NONBLOCK) && !um_loop_on_thread(ctx->loop);
+    bool waited = false, may_wait = !(flags & LBM_SRC_NONBLOCK) && !um_loop_in_family(ctx->loop);
     int rc = 0;
     for (int i = 0; i < num && rc == 0; i++) {
         struct um_send send = {
@@ -231,10 +281,10 @@ static int send_each(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
         send.flags &= i == num - 1 ? ~0 : ~(LBM_MSG_END_BATCH | LBM_MSG_FLUSH);
         send.unconditional = i > 0 && !may_wait;
         send.leads = i == 0 && num > 1 && !may_wait;
-        rc = um_src_stream_send(&src->stream, &send);
+        rc = um_source_send(src, &send);
         waited |= send.waited;
     }
-    return rc != 0 || waited ? count_wait(ctx, src, rc, flags, "lbm_src_sendv") : 0;
+    return rc != 0 || waited ? um_source_waited(ctx, src, rc, flags, "lbm_src_sendv") : 0;
 }
 
 int lbm_src_sendv(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags)
@@ -270,12 +320,66 @@ int lbm_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags,
     return send_gathered(src, iov, num, flags, info, "lbm_src_sendv_ex");
 }
 
+/* ---- requests ---- */
+
+/* The request is there before its message is sent: responses may come before the call returns. */
+static int send_request(lbm_src_t *src, const lbm_iovec_t *iov, const struct um_request_call *call, int flags,
+                        const lbm_src_send_ex_info_t *info, const char *api)
+{
+    if (call->reqp != NULL) {
+        *call->reqp = NULL;
+    }
+    if (!source_usable(src) || (iov->iov_base == NULL && iov->iov_len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
+        return bad_send(src, flags, api);
+    }
+    if (um_src_stream_plain_only(&src->stream)) {
+        return um_error(UM_EOPNOTSUPP, "CoreApi-6976-70", "%s: topic [%s]: LBT-SMX carries no requests", api,
+                        src->topic->base.name);
+    }
+    if (info != NULL && (info->flags & LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN)) {
+        return um_error(UM_EINVAL, "CoreApi-6021-9", "%s: requests have no application headers", api);
+    }
+    if ((info != NULL && check_info(src, info, api) != 0) ||
+        um_request_open(src->ctx, call, api, "Core-5688-3691", "Sending request") != 0) {
+        return -1;
+    }
+    struct um_request_headers headers;
+    um_request_headers(*call->reqp, &headers);
+    struct um_send send = {.iov = (const struct iovec *)iov,
+                           .iovcnt = 1,
+                           .flags = flags,
+                           .headers = headers.bytes,
+                           .headers_len = sizeof headers.bytes,
+                           .first_header = headers.first};
+    if (send_whole(src, &send, info, api) != 0) {
+        um_request_abandon(call->reqp);
+        return -1;
+    }
+    return 0;
+}
+
+int lbm_send_request(lbm_request_t **reqp, lbm_src_t *src, const char *data, size_t len, lbm_request_cb_proc proc,
+                     void *clientd, lbm_event_queue_t *evq, int send_flags)
+{
+    const lbm_iovec_t iov = {.iov_base = (char *)data, .iov_len = len};
+    const struct um_request_call call = {reqp, proc, clientd, evq};
+    return send_request(src, &iov, &call, send_flags, NULL, "lbm_send_request");
+}
+
+int lbm_send_request_ex(lbm_request_t **reqp, lbm_src_t *src, const char *data, size_t len, lbm_request_cb_proc proc,
+                        void *clientd, lbm_event_queue_t *evq, int send_flags, lbm_src_send_ex_info_t *exinfo)
+{
+    const lbm_iovec_t iov = {.iov_base = (char *)data, .iov_len = len};
+    const struct um_request_call call = {reqp, proc, clientd, evq};
+    return send_request(src, &iov, &call, send_flags, exinfo, "lbm_send_request_ex");
+}
+
 int lbm_src_flush(lbm_src_t *src)
 {
     if (um_source_check(src, "lbm_src_flush") != 0) {
         return -1;
     }
-    if (um_loop_on_thread(src->ctx->loop)) {
+    if (um_loop_in_family(src->ctx->loop)) {
         return um_error(UM_EOP, "CoreApi-5688-3260",
                         "lbm_src_flush: must not be called in a callback that runs on the context thread; send with "
                         "LBM_MSG_FLUSH there");

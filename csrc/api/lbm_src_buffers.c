@@ -1,11 +1,10 @@
-/* lbm_src_buff_*: buffers in the shared memory of an LBT-SMX session, handed to
+/* lbm_src_buff_*: buffers of the session of a source (LBT-SMX), handed to
  * the application to write into. Callers take turns per session; no protocol
  * logic. */
 #include <lbm/lbm.h>
 
 #include "base/um_error.h"
 #include "core/um_source.h"
-#include "transport/smx/um_smx_source.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 
@@ -19,19 +18,10 @@ static __attribute__((noinline)) int refuse(const lbm_src_t *src, const char *ap
                     src->topic->base.name);
 }
 
-/* What acquiring gives back when it fails. */
-static __attribute__((noinline)) int not_acquired(const lbm_src_t *src, int flags, const char *api)
-{
-    if (um_errnum() == UM_EWOULDBLOCK) {
-        um_source_refused(src->ctx, src, flags, api);
-    }
-    return -1;
-}
-
 static inline bool usable(const lbm_src_t *src)
 {
-    return likely(src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation_now() &&
-                  um_smx_is(&src->stream));
+    return likely(src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation() &&
+                  um_source_buffers(src) != NULL);
 }
 
 int lbm_src_buff_acquire(lbm_src_t *const src, void **const bufp, const size_t len, const int flags)
@@ -42,9 +32,7 @@ int lbm_src_buff_acquire(lbm_src_t *const src, void **const bufp, const size_t l
     if (bufp == NULL) {
         return um_error(UM_EINVAL, "CoreApi-6976-74", "lbm_src_buff_acquire: bufp must be valid");
     }
-    return likely(um_smx_buff_acquire(&src->stream, bufp, len, flags) == 0)
-               ? 0
-               : not_acquired(src, flags, "lbm_src_buff_acquire");
+    return um_source_buffers(src)->acquire(&src->stream, bufp, len, flags);
 }
 
 int lbm_src_buffs_complete(lbm_src_t *const src)
@@ -52,7 +40,7 @@ int lbm_src_buffs_complete(lbm_src_t *const src)
     if (!usable(src)) {
         return refuse(src, "lbm_src_buffs_complete", "CoreApi-6976-76");
     }
-    um_smx_buffs_complete(&src->stream);
+    um_source_buffers(src)->complete(&src->stream);
     return 0;
 }
 
@@ -64,10 +52,7 @@ int lbm_src_buffs_complete_and_acquire(lbm_src_t *const src, void **const bufp, 
     if (bufp == NULL) {
         return um_error(UM_EINVAL, "CoreApi-6976-81", "lbm_src_buffs_complete_and_acquire: bufp must be valid");
     }
-    um_smx_buffs_complete(&src->stream);
-    return likely(um_smx_buff_acquire(&src->stream, bufp, len, flags) == 0)
-               ? 0
-               : not_acquired(src, flags, "lbm_src_buffs_complete_and_acquire");
+    return um_source_buffers(src)->complete_and_acquire(&src->stream, bufp, len, flags);
 }
 
 int lbm_src_buffs_cancel(lbm_src_t *const src)
@@ -75,6 +60,6 @@ int lbm_src_buffs_cancel(lbm_src_t *const src)
     if (!usable(src)) {
         return refuse(src, "lbm_src_buffs_cancel", "CoreApi-6976-83");
     }
-    um_smx_buffs_cancel(&src->stream);
+    um_source_buffers(src)->cancel(&src->stream);
     return 0;
 }

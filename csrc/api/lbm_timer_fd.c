@@ -1,5 +1,5 @@
 /* lbm_schedule_timer*, lbm_cancel_timer*, lbm_register_fd, lbm_cancel_fd*:
- * argument checks in front of core/timer.c and core/fd.c. Any thread, callbacks included. */
+ * argument checks in front of core/um_user_timers.c and core/um_user_fds.c. Any thread, callbacks included. */
 #include <lbm/lbm.h>
 
 #include "base/um_error.h"

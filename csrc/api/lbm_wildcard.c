@@ -1,4 +1,4 @@
-/* lbm_wildcard_rcv_*: argument checks in front of core/wildcard.c. */
+/* lbm_wildcard_rcv_*: argument checks in front of core/um_wildcard.c. */
 #include <lbm/lbm.h>
 
 #include "base/um_error.h"

@@ -5,6 +5,7 @@
 #define UM_BASE_BUF_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,12 @@ void um_buf_free_last(struct um_buf *buf);                                /* int
 static inline void um_buf_ref(struct um_buf *buf)
 {
     atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
+}
+
+/* Nobody else has a reference, and what they did with the bytes is over. */
+static inline bool um_buf_is_ours(const struct um_buf *buf)
+{
+    return atomic_load_explicit(&buf->refs, memory_order_acquire) == 1;
 }
 
 static inline void um_buf_unref(struct um_buf *buf)

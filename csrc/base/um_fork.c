@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/um_early.h"
+#include "base/um_wait.h"
+
 #define GUARDS_MAX 16
 #define FDS_MAX (1 << 20) /* those above stay open in children */
 
@@ -14,7 +17,9 @@ atomic_uint um_forks;
 
 static pthread_mutex_t *locks[GUARDS_MAX];     /* constant once the constructors have run */
 static pthread_cond_t *conditions[GUARDS_MAX]; /* the same */
+static void (*calls[GUARDS_MAX])(void);        /* the same */
 static unsigned lock_count, condition_count;   /* the same */
+static unsigned call_count;                    /* the same */
 static _Atomic uint64_t own_fds[FDS_MAX / 64];
 static atomic_int highest_fd; /* that ever was in own_fds */
 
@@ -32,6 +37,15 @@ void um_fork_guard_condition(pthread_cond_t *condition)
         abort();
     }
     conditions[condition_count++] = condition;
+    um_cond_init(condition);
+}
+
+void um_fork_guard_child(void (*in_child)(void))
+{
+    if (call_count == GUARDS_MAX) {
+        abort();
+    }
+    calls[call_count++] = in_child;
 }
 
 static void before_fork(void)
@@ -58,26 +72,18 @@ static void after_fork_in_child(void)
         }
     }
     for (unsigned i = 0; i < condition_count; i++) {
-        pthread_cond_init(conditions[i], NULL); /* the threads that wait are the parent's */
+        um_cond_init(conditions[i]); /* the threads that wait are the parent's */
+    }
+    for (unsigned i = 0; i < call_count; i++) {
+        calls[i]();
     }
     after_fork();
 }
 
-static void register_handlers(void)
+/* With the library, not with the first object: the start-up and the log have their locks before. */
+UM_RUN_EARLY static void register_handlers(void)
 {
     pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
-
-static void ready(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_handlers);
-}
-
-unsigned um_fork_generation(void)
-{
-    ready();
-    return um_fork_generation_now();
 }
 
 int um_fd_own(int fd)
@@ -85,13 +91,10 @@ int um_fd_own(int fd)
     if (fd < 0 || fd >= FDS_MAX) {
         return fd;
     }
-    int saved = errno;
-    ready();
     int highest = atomic_load(&highest_fd);
     while (fd > highest && !atomic_compare_exchange_weak(&highest_fd, &highest, fd)) {
     }
     atomic_fetch_or(&own_fds[fd / 64], (uint64_t)1 << fd % 64);
-    errno = saved;
     return fd;
 }
 

@@ -1,5 +1,5 @@
-/* Network interfaces: enumeration, the four textual forms of config-files.md
- * section 7.2, and the choice of a default (logged, with the alternatives). */
+/* Network interfaces: enumeration, the textual forms that options take, and the choice of a default (logged, with the
+ * alternatives). Any thread. */
 #ifndef UM_BASE_IFACE_H
 #define UM_BASE_IFACE_H
 
@@ -27,7 +27,7 @@ int um_iface_parse(const char *text, uint32_t *addr_net, int *bits);
 /* First interface whose address matches addr/bits; INADDR_ANY gives any. 0, or -1 + UM_EINVAL. */
 int um_iface_match(uint32_t addr_net, int bits, struct um_iface *out);
 
-/* decisions: first interface that is up, multicast-capable and not loopback; else loopback with one warning. Logs the
+/* First interface that is up, multicast-capable and not loopback; else loopback with one warning. Logs the
  * choice, the reason and the alternatives once per process and role. */
 int um_iface_default_multicast(const char *option_name, struct um_iface *out);
 

@@ -21,8 +21,11 @@ static void futex_wake(atomic_int *word, int count)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
+_Thread_local unsigned long um_lock_waits;
+
 void um_lock_contended(struct um_lock *lock)
 {
+    um_lock_waits++;
     for (int i = 0; i < UM_LOCK_SPINS; i++) {
         int free_state = 0;
         if (atomic_load_explicit(&lock->state, memory_order_relaxed) == 0 &&

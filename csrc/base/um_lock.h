@@ -18,6 +18,9 @@ struct um_condition {
     int sleepers; /* lock */
 };
 
+/* How often the calling thread found a lock taken: for tests. */
+extern _Thread_local unsigned long um_lock_waits;
+
 void um_lock_contended(struct um_lock *lock); /* internal */
 void um_lock_wake(struct um_lock *lock);      /* internal */
 

@@ -25,6 +25,25 @@ void um_log_set_proc(um_log_proc proc, void *clientd)
     pthread_mutex_unlock(&um_log_lock);
 }
 
+static _Thread_local bool um_log_is_benign;
+
+void um_log_set_benign(bool benign)
+{
+    um_log_is_benign = benign;
+}
+
+bool um_log_benign(void)
+{
+    return um_log_is_benign;
+}
+
+/* Lines without an id are the application's own. */
+static int um_log_level(int level, const char *id)
+{
+    bool trouble = level == UM_LOG_WARNING || level == UM_LOG_ERR;
+    return trouble && id != NULL && um_log_is_benign ? UM_LOG_INFO : level;
+}
+
 static void um_log_emit(int level, const char *line)
 {
     pthread_mutex_lock(&um_log_lock);
@@ -53,7 +72,7 @@ void um_log(int level, const char *id, const char *fmt, ...)
     va_start(args, fmt);
     um_log_format(line, sizeof line, id, fmt, args);
     va_end(args);
-    um_log_emit(level, line);
+    um_log_emit(um_log_level(level, id), line);
     errno = saved;
 }
 
@@ -83,6 +102,6 @@ void um_log_limited(struct um_log_limit *limit, uint64_t now_ns, uint64_t interv
         }
         snprintf(line + used, sizeof line - used, "%s", held);
     }
-    um_log_emit(level, line);
+    um_log_emit(um_log_level(level, id), line);
     errno = saved;
 }

@@ -3,6 +3,7 @@
 #ifndef UM_BASE_LOG_H
 #define UM_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum um_log_level {
@@ -26,6 +27,10 @@ struct um_log_limit {
 };
 void um_log_limited(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns, int level, const char *id,
                     const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* While the calling thread says so, what it makes the library log as errors and warnings is logged as INFO. */
+void um_log_set_benign(bool benign);
+bool um_log_benign(void);
 
 typedef int (*um_log_proc)(int level, const char *message, void *clientd);
 void um_log_set_proc(um_log_proc proc, void *clientd);

@@ -20,7 +20,7 @@ struct um_map_entry {
 
 void um_map_init(struct um_map *map, uint32_t (*hash)(const void *key, size_t len))
 {
-    *map = (struct um_map){.hash = hash != NULL ? hash : um_hash_murmur2};
+    *map = (struct um_map){.hash = hash != NULL ? hash : um_hash_bytes};
 }
 
 void um_map_clear(struct um_map *map)
@@ -149,7 +149,7 @@ void um_u32_map_clear(struct um_u32_map *map)
 
 static size_t um_u32_map_home(const struct um_u32_map *map, uint32_t key)
 {
-    return (size_t)(key * 2654435769u) & (map->capacity - 1);
+    return um_hash_u32(key) & (map->capacity - 1);
 }
 
 /* The slot of the key, or the free slot where it belongs. */

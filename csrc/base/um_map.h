@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/um_hash.h"
+
 struct um_map {
     struct um_map_entry **buckets;
     size_t bucket_count; /* power of two */
@@ -15,7 +17,7 @@ struct um_map {
     uint32_t (*hash)(const void *key, size_t len);
 };
 
-/* `hash` NULL: murmur2. Allocates nothing until the first put. */
+/* `hash` NULL: um_hash_bytes, as it must be where keys come from the network. Allocates nothing until the first put. */
 void um_map_init(struct um_map *map, uint32_t (*hash)(const void *key, size_t len));
 void um_map_clear(struct um_map *map); /* frees keys and table, not the values */
 void *um_map_get(const struct um_map *map, const void *key, size_t len);
@@ -50,7 +52,7 @@ static inline void *um_u32_map_get(const struct um_u32_map *map, uint32_t key)
         return NULL;
     }
     size_t mask = map->capacity - 1;
-    size_t slot = (size_t)(key * 2654435769u) & mask;
+    size_t slot = um_hash_u32(key) & mask;
     while (map->values[slot] != NULL) {
         if (map->keys[slot] == key) {
             return map->values[slot];
@@ -60,6 +62,7 @@ static inline void *um_u32_map_get(const struct um_u32_map *map, uint32_t key)
     return NULL;
 }
 
+/* What resolver_string_hash_function names; of fixed seed, so never for keys from the network. */
 uint32_t um_hash_murmur2(const void *key, size_t len);
 uint32_t um_hash_classic(const void *key, size_t len);
 uint32_t um_hash_djb2(const void *key, size_t len);

@@ -12,6 +12,30 @@
 #define UM_NS_PER_SEC 1000000000ull
 #define UM_NEVER UINT64_MAX
 
+/* A time as options give it, in nanoseconds. What 64 bits cannot hold becomes 146 years, so that a long time never
+ * turns into a short one, and a few of them may be added to the clock. */
+#define UM_LONGEST_NS (UINT64_MAX / 4)
+
+static inline uint64_t um_time_ns(uint64_t value, uint64_t unit_ns)
+{
+    return value < UM_LONGEST_NS / unit_ns ? value * unit_ns : UM_LONGEST_NS;
+}
+
+static inline uint64_t um_s_ns(uint64_t seconds)
+{
+    return um_time_ns(seconds, UM_NS_PER_SEC);
+}
+
+static inline uint64_t um_ms_ns(uint64_t milliseconds)
+{
+    return um_time_ns(milliseconds, UM_NS_PER_MS);
+}
+
+static inline uint64_t um_us_ns(uint64_t microseconds)
+{
+    return um_time_ns(microseconds, UM_NS_PER_MS / 1000);
+}
+
 struct um_timer_wheel;
 struct um_timer {
     struct um_list node;

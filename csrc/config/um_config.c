@@ -22,6 +22,8 @@ enum start { NOT_STARTED, STARTED };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER; /* one thread starts; the others wait */
 static _Thread_local bool starting;                            /* this thread is inside the start-up */
+static void start_in_child(void);
+UM_FORK_CHILD_LOCK(start_lock, start_in_child)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 UM_FORK_GUARD(lock)
@@ -83,6 +85,26 @@ static int make_blocks(void)
     return 0;
 }
 
+/* Variables whose feature is missing share one line. */
+static void warn_unused_variables(void)
+{
+    static const char *const names[] = {"LBM_DEBUG_MASK",    "LBM_DEBUG_FILENAME",
+                                        "LBM_DEBUG_MAXSIZE", "LBM_DEBUG_MAX_ROLLOVER_FILES",
+                                        "LBM_DEBUG_LBMMON",  "LBM_OPENSSL_CONTEXT_OPTIONS"};
+    char text[256];
+    size_t len = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (getenv(names[i]) != NULL) {
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", len > 0 ? ", " : "", names[i]);
+        }
+    }
+    if (len > 0) {
+        um_log(UM_LOG_WARNING, "Core-9021-9",
+               "environment variables set whose features are not part of this version, and which are not used: %s",
+               text);
+    }
+}
+
 static void read_environment(void)
 {
     const char *file = getenv("LBM_DEFAULT_CONFIG_FILE");
@@ -91,6 +113,7 @@ static void read_environment(void)
         um_log(UM_LOG_WARNING, "Core-9021-2",
                "environment variable LBM_UMM_INFO is ignored: there is no manager client");
     }
+    warn_unused_variables();
     if (file != NULL && *file != '\0' && um_config_load_file(file) != 0) {
         um_log(UM_LOG_ERR, "Core-5688-58", "loading default config file failed: %s", um_errmsg());
     }
@@ -99,6 +122,21 @@ static void read_environment(void)
         um_error_save(&xml_failure);
         um_log(UM_LOG_ERR, "Core-9021-3", "loading the XML configuration named by LBM_XML_CONFIG_FILENAME failed: %s",
                um_errmsg());
+    }
+}
+
+/* A fork does not wait for the start-up, which may look names up for a minute. Where another thread was at it, the
+ * child begins anew; what that thread has made so far is lost there. A log callback may fork in the middle of its own.
+ */
+static void start_in_child(void)
+{
+    if (starting) {
+        return;
+    }
+    pthread_mutex_init(&start_lock, NULL);
+    if (state != STARTED) {
+        xml = NULL;
+        memset(&xml_failure, 0, sizeof xml_failure);
     }
 }
 
@@ -119,8 +157,8 @@ static int start(bool with_environment)
         return -1;
     }
     if (with_environment) {
+        starting = true; /* what is logged from here on may come back as a call of the library */
         apply_monitor_variables();
-        starting = true;
         read_environment();
         starting = false;
     }
@@ -281,8 +319,8 @@ int um_config_attr_set_from_xml(struct um_attr *attr, const struct um_xml_key *k
     if (key->context_name == NULL && key->name == NULL) {
         complete_key(attr, &full);
     }
-    if (table != NULL &&
-        (um_xml_admit(table, attr->scope, &full) != 0 || um_xml_apply(table, &full, &work, true) != 0)) {
+    if (table != NULL && (um_xml_admit(table, attr->scope, &full) != 0 ||
+                          um_xml_apply(table, &full, &work, UM_ORIGIN_XML_OVERWRITE) != 0)) {
         um_attr_clear(&work);
         return -1;
     }
@@ -321,7 +359,7 @@ static int apply_xml(struct um_attr *work, struct um_xml_key *key)
         snprintf(name, sizeof name, "%s", key->name);
         key->name = name;
     }
-    if (um_xml_admit(table, work->scope, key) != 0 || um_xml_apply(table, key, work, false) != 0) {
+    if (um_xml_admit(table, work->scope, key) != 0 || um_xml_apply(table, key, work, UM_ORIGIN_XML) != 0) {
         return -1;
     }
     return um_xml_check_values(table, key, work);
@@ -347,6 +385,60 @@ static int apply_profile(struct um_attr *work, int profile)
     return um_profile_apply(work, (enum um_profile)profile, &initial[work->scope]);
 }
 
+/* Left at the built-in value by application, files and XML; a profile counts as somebody, too. */
+static bool is_untouched(const struct um_attr *work, const char *name)
+{
+    const struct um_option *option = um_option_find(work->scope, name);
+    return !um_attr_is_given(work, option) &&
+           um_option_equal(option, um_option_const_field(option, work->options),
+                           um_option_const_field(option, initial[work->scope].options));
+}
+
+static lbm_uint16_t port_of(const struct um_attr *work, const char *name)
+{
+    return *(const lbm_uint16_t *)um_option_const_field(um_option_find(work->scope, name), work->options);
+}
+
+static void note_default_ranges(struct um_attr *work)
+{
+    static const struct {
+        enum um_option_scope scope;
+        enum um_range_id id;
+        const char *low, *high;
+    } ranges[] = {
+        {UM_SCOPE_CONTEXT, UM_RANGE_REQUEST_TCP, "request_tcp_port_low", "request_tcp_port_high"},
+        {UM_SCOPE_CONTEXT, UM_RANGE_TRANSPORT_TCP, "transport_tcp_port_low", "transport_tcp_port_high"},
+        {UM_SCOPE_CONTEXT, UM_RANGE_RESOLVER_UNICAST, "resolver_unicast_port_low", "resolver_unicast_port_high"},
+        {UM_SCOPE_CONTEXT, UM_RANGE_LBTRM_SOURCE, "transport_lbtrm_source_port_low",
+         "transport_lbtrm_source_port_high"},
+        {UM_SCOPE_CONTEXT, UM_RANGE_LBTRU, "transport_lbtru_port_low", "transport_lbtru_port_high"},
+        {UM_SCOPE_RECEIVER, UM_RANGE_LBTRU, "transport_lbtru_port_low", "transport_lbtru_port_high"},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (ranges[i].scope == work->scope && is_untouched(work, ranges[i].low) && is_untouched(work, ranges[i].high)) {
+            struct um_default_range *out = work->scope == UM_SCOPE_CONTEXT
+                                               ? ((struct um_context_options *)work->options)->default_ranges
+                                               : ((struct um_receiver_options *)work->options)->default_ranges;
+            out[ranges[i].id] = (struct um_default_range){port_of(work, ranges[i].low), port_of(work, ranges[i].high)};
+        }
+    }
+}
+
+#define NOTE_DEFAULT_BUFFER(work, options, name) (options)->default_buffers.name = is_untouched(work, #name)
+
+static void note_default_buffers(struct um_attr *work)
+{
+    if (work->scope == UM_SCOPE_CONTEXT) {
+        struct um_context_options *options = work->options;
+        NOTE_DEFAULT_BUFFER(work, options, resolver_multicast_receiver_socket_buffer);
+        NOTE_DEFAULT_BUFFER(work, options, resolver_unicast_receiver_socket_buffer);
+        NOTE_DEFAULT_BUFFER(work, options, transport_lbtrm_receiver_socket_buffer);
+        NOTE_DEFAULT_BUFFER(work, options, transport_lbtrm_source_socket_buffer);
+        NOTE_DEFAULT_BUFFER(work, options, transport_lbtru_receiver_socket_buffer);
+        NOTE_DEFAULT_BUFFER(work, options, transport_lbtru_source_socket_buffer);
+    }
+}
+
 static int resolve(const void *handle, enum um_option_scope scope, struct um_xml_key key, int profile, void *out)
 {
     const struct um_attr *attr = handle;
@@ -364,6 +456,8 @@ static int resolve(const void *handle, enum um_option_scope scope, struct um_xml
     }
     um_options_warn_inactive(scope, work.options, initial[scope].options);
     imply_options(&work);
+    note_default_ranges(&work);
+    note_default_buffers(&work);
     memcpy(out, work.options, um_options_size(scope)); /* strings and lists change owner */
     um_free(work.options);
     um_free(work.modified);

@@ -15,7 +15,7 @@
 
 /* ---- once per option and process ---- */
 
-enum warning { WARNED_INACTIVE = 1, WARNED_DEPRECATED = 2 };
+enum warning { WARNED_INACTIVE = 1, WARNED_DEPRECATED = 2, WARNED_RAISED = 4 };
 enum { MOST_ROWS = 512 };
 
 static atomic_uchar warned[UM_SCOPE_COUNT][MOST_ROWS];
@@ -28,8 +28,40 @@ static bool first_time(const struct um_option *option, enum warning warning)
            (atomic_fetch_or(&warned[option->scope][row], (unsigned char)warning) & (unsigned char)warning) == 0;
 }
 
+/* ---- once per value and process ---- */
+
+enum { MOST_TOLD = 64 };
+
+static _Atomic uint64_t told[MOST_TOLD]; /* hashes of id and values; 0: free */
+static atomic_uint next_told;
+
+/* True the first time that the notice `id` is about these values, so that a thousand objects made alike say it once.
+ * More than 64 combinations replace the oldest ones. */
+static bool first_with(const char *id, uint64_t a, uint64_t b)
+{
+    const uint64_t values[] = {a, b};
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (const char *c = id; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    }
+    for (size_t i = 0; i < sizeof values; i++) {
+        hash = (hash ^ ((const unsigned char *)values)[i]) * 0x100000001b3u;
+    }
+    for (int i = 0; i < MOST_TOLD; i++) {
+        if (atomic_load_explicit(&told[i], memory_order_relaxed) == hash) {
+            return false;
+        }
+    }
+    unsigned slot = atomic_fetch_add_explicit(&next_told, 1, memory_order_relaxed) % MOST_TOLD;
+    atomic_store_explicit(&told[slot], hash, memory_order_relaxed);
+    return true;
+}
+
 void um_option_warnings_reset(void)
 {
+    for (int i = 0; i < MOST_TOLD; i++) {
+        atomic_store(&told[i], 0);
+    }
     for (int scope = 0; scope < UM_SCOPE_COUNT; scope++) {
         for (size_t row = 0; row < MOST_ROWS; row++) {
             atomic_store(&warned[scope][row], 0);
@@ -45,20 +77,58 @@ void um_option_warn_no_effect(const struct um_option *option)
     }
 }
 
-static void warn_inactive(const struct um_option *option, const char *value)
+void um_option_warn_raised(const struct um_option *option)
 {
-    if (option->status == UM_STATUS_NO_EFFECT) {
-        um_option_warn_no_effect(option);
-    } else if (option->status == UM_STATUS_NOT_YET && first_time(option, WARNED_INACTIVE)) {
-        um_log(
-            UM_LOG_WARNING, "Core-9020-2",
-            "%s option %s is set to '%s' but its feature is not part of this version: the value is kept and not used",
-            um_scope_name(option->scope), option->name, value);
+    if (first_time(option, WARNED_RAISED)) {
+        um_log(UM_LOG_WARNING, "Core-9020-3", "%s option %s: set below its documented minimum; %s %s is used",
+               um_scope_name(option->scope), option->name, option->minimum, option->units);
     }
+}
+
+static void warn_not_yet(enum um_option_scope scope, const char *names)
+{
+    um_log(UM_LOG_WARNING, "Core-9020-2",
+           "%s options set whose features are not part of this version; the values are kept and not used: %s",
+           um_scope_name(scope), names);
+}
+
+void um_option_warn_not_yet(const struct um_option *option)
+{
+    if (first_time(option, WARNED_INACTIVE)) {
+        warn_not_yet(option->scope, option->name);
+    }
+}
+
+/* Names joined to lines that the log does not cut. */
+struct name_line {
+    enum um_option_scope scope;
+    char text[1600];
+    size_t len;
+    bool news; /* one of them is named for the first time */
+};
+
+static void end_line(struct name_line *line)
+{
+    if (line->news) {
+        warn_not_yet(line->scope, line->text);
+    }
+    line->len = 0;
+    line->news = false;
+}
+
+static void add_name(struct name_line *line, const struct um_option *option)
+{
+    if (line->len + strlen(option->name) + 3 > sizeof line->text) {
+        end_line(line);
+    }
+    line->len += (size_t)snprintf(line->text + line->len, sizeof line->text - line->len, "%s%s",
+                                  line->len > 0 ? ", " : "", option->name);
+    line->news |= first_time(option, WARNED_INACTIVE);
 }
 
 void um_options_warn_inactive(enum um_option_scope scope, const void *options, const void *defaults)
 {
+    struct name_line line = {.scope = scope};
     size_t rows;
     const struct um_option *table = um_option_table(scope, &rows);
     for (size_t i = 0; i < rows; i++) {
@@ -67,11 +137,12 @@ void um_options_warn_inactive(enum um_option_scope scope, const void *options, c
             um_option_equal(option, um_option_const_field(option, options), um_option_const_field(option, defaults))) {
             continue;
         }
-        char *text =
-            option->kind == UM_KIND_CALLBACK ? NULL : um_option_format(option, um_option_const_field(option, options));
-        warn_inactive(option, text == NULL ? "a function" : text);
-        um_free(text);
+        um_option_warn_no_effect(option);
+        if (option->status == UM_STATUS_NOT_YET) {
+            add_name(&line, option);
+        }
     }
+    end_line(&line);
 }
 
 void um_option_warn_deprecated(const struct um_option *option)
@@ -171,7 +242,8 @@ static int check_context(const struct um_context_options *o)
                         "context option mim_sqn_window_increment %lu: must divide mim_sqn_window_size %lu",
                         o->mim_sqn_window_increment, o->mim_sqn_window_size);
     }
-    if (o->request_tcp_reuseaddr == 1 && o->request_tcp_exclusiveaddr == 1) {
+    if (o->request_tcp_reuseaddr == 1 && o->request_tcp_exclusiveaddr == 1 &&
+        first_with("Core-5688-3228", UM_SCOPE_CONTEXT, 0)) {
         um_log(
             UM_LOG_WARNING, "Core-5688-3228",
             "WARNING: request_tcp_reuseaddr and request_tcp_exclusiveaddr are both 1; the second has no effect here");
@@ -208,21 +280,32 @@ static int check_source(const struct um_source_options *o)
         return um_error(UM_EINVAL, "CoreApi-6020-14",
                         "source option ume_receiver_paced_persistence 1: needs ume_flight_size_bytes greater than 0");
     }
-    if (o->retransmit_retention_size_limit < 8192) {
+    if (o->retransmit_retention_size_limit < 8192 &&
+        first_with("Core-5688-538", o->retransmit_retention_size_limit, 0)) {
         um_log(UM_LOG_WARNING, "Core-5688-538",
                "source option retransmit_retention_size_limit %zu is below 8192: at least one message is kept all the "
                "same",
                o->retransmit_retention_size_limit);
     }
-    if (o->ume_flight_size > 1000000) {
+    if (o->ume_flight_size > 1000000 && first_with("Core-11087-1", o->ume_flight_size, 0)) {
         um_log(UM_LOG_NOTICE, "Core-11087-1", "source option ume_flight_size %u is above 1000000", o->ume_flight_size);
     }
-    if (o->transport_tcp_reuseaddr == 1 && o->transport_tcp_exclusiveaddr == 1) {
+    if (o->transport_tcp_reuseaddr == 1 && o->transport_tcp_exclusiveaddr == 1 &&
+        first_with("Core-5688-3228", UM_SCOPE_SOURCE, 0)) {
         um_log(UM_LOG_WARNING, "Core-5688-3228",
                "WARNING: transport_tcp_reuseaddr and transport_tcp_exclusiveaddr are both 1; the second has no effect "
                "here");
     }
     return check_store_groups(o);
+}
+
+static void warn_silent_loss(const char *id, const char *transport, lbm_ulong_t activity, lbm_ulong_t generation)
+{
+    if (activity < generation && first_with(id, activity, generation)) {
+        um_log(UM_LOG_WARNING, id,
+               "WARNING: %s_activity_timeout %lu is below %s_nak_generation_interval %lu: loss may go unreported",
+               transport, activity, transport, generation);
+    }
 }
 
 static int check_receiver(const struct um_receiver_options *o)
@@ -239,21 +322,11 @@ static int check_receiver(const struct um_receiver_options *o)
             "it must be 0 or at least 20000",
             o->transport_tcp_activity_timeout);
     }
-    if (o->transport_lbtrm_activity_timeout < o->transport_lbtrm_nak_generation_interval) {
-        um_log(UM_LOG_WARNING, "Core-5688-587",
-               "WARNING: transport_lbtrm_activity_timeout %lu is below transport_lbtrm_nak_generation_interval %lu: "
-               "loss may "
-               "go unreported",
-               o->transport_lbtrm_activity_timeout, o->transport_lbtrm_nak_generation_interval);
-    }
-    if (o->transport_lbtru_activity_timeout < o->transport_lbtru_nak_generation_interval) {
-        um_log(UM_LOG_WARNING, "Core-5688-1795",
-               "WARNING: transport_lbtru_activity_timeout %lu is below transport_lbtru_nak_generation_interval %lu: "
-               "loss may "
-               "go unreported",
-               o->transport_lbtru_activity_timeout, o->transport_lbtru_nak_generation_interval);
-    }
-    if (o->ordered_delivery == 0 && o->ume_explicit_ack_only == 1) {
+    warn_silent_loss("Core-5688-587", "transport_lbtrm", o->transport_lbtrm_activity_timeout,
+                     o->transport_lbtrm_nak_generation_interval);
+    warn_silent_loss("Core-5688-1795", "transport_lbtru", o->transport_lbtru_activity_timeout,
+                     o->transport_lbtru_nak_generation_interval);
+    if (o->ordered_delivery == 0 && o->ume_explicit_ack_only == 1 && first_with("Core-5688-3101", 0, 0)) {
         um_log(UM_LOG_NOTICE, "Core-5688-3101", "ordered_delivery 0 together with ume_explicit_ack_only 1");
     }
     return 0;

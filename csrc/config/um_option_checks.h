@@ -8,11 +8,16 @@
 /* 0, or -1 + error when the options contradict each other or ask for something that must not be ignored. Logs the
  * documented warnings. */
 int um_options_check(enum um_option_scope scope, const void *options);
-/* One warning per option and process for each option that differs from `defaults` and does not act. */
+/* Tells of the options that differ from `defaults` and do not act. Those whose feature is missing share one line for
+ * each object, left out when it would name nothing new; those without effect have a line each, once per process. */
 void um_options_warn_inactive(enum um_option_scope scope, const void *options, const void *defaults);
+/* Once per option and process: the line about missing features for one option. */
+void um_option_warn_not_yet(const struct um_option *option);
 
-/* The same, for one option that old programs may set. */
+/* Once per option and process: an option that old programs may set has no effect. */
 void um_option_warn_no_effect(const struct um_option *option);
+/* Once per option and process: a time was below the minimum, which is taken instead. */
+void um_option_warn_raised(const struct um_option *option);
 /* Once per option and process: the option of a configuration file is deprecated. */
 void um_option_warn_deprecated(const struct um_option *option);
 

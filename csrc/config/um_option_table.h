@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "config/um_options.h"
 
@@ -67,6 +68,8 @@ int um_scope_find(const char *name);
 const struct um_option *um_option_table(enum um_option_scope scope, size_t *count);
 /* Row of a name in any case; NULL when unknown. An alias gives its own row: see um_option_storage. */
 const struct um_option *um_option_find(enum um_option_scope scope, const char *name);
+/* What may be meant by a name that is no option of the scope, as the end of a sentence; empty: no idea. */
+void um_option_hint(enum um_option_scope scope, const char *name, char *text, size_t size);
 /* The row that owns the storage: the target of an alias, otherwise the row itself. */
 const struct um_option *um_option_storage(const struct um_option *option);
 /* Position of a row in the table of its scope; the index of its modified tag. */

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/um_error.h"
+#include "base/um_hash.h"
 #include "base/um_map.h"
 #include "base/um_mem.h"
 #include "base/um_iface.h"
@@ -157,12 +158,35 @@ static bool is_smx_id_range(const struct um_option *option)
     return strncmp(option->name, "transport_lbtsmx_id_", 20) == 0;
 }
 
+static bool has_minimum(const struct um_option *option)
+{
+    return option->minimum[0] != '-' || option->minimum[1] != '\0';
+}
+
+/* Times below the documented minimum are in published configurations: they take the minimum. Where the minimum is 0 or
+ * less, what lies below is no time. */
+static bool take_minimum(const struct um_option *option, wide_t *value, enum um_option_note *note)
+{
+    static const char *const times[] = {"microseconds", "milliseconds", "seconds"};
+    bool is_time = false;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        is_time |= strcmp(option->units, times[i]) == 0;
+    }
+    wide_t minimum = is_time && has_minimum(option) ? strtoll(option->minimum, NULL, 10) : 0;
+    if (*value < 0 || *value >= minimum) {
+        return false;
+    }
+    *value = minimum;
+    *note = UM_NOTE_RAISED;
+    return true;
+}
+
 static int check_number(const struct um_option *option, wide_t value, const char *text)
 {
     if (option->kind == UM_KIND_SWITCH) {
         return value == 0 || value == 1 ? 0 : um_option_error(option, text, "optval must be 0 or 1");
     }
-    if (option->minimum[0] != '-' || option->minimum[1] != '\0') {
+    if (has_minimum(option)) {
         wide_t minimum = strtoll(option->minimum, NULL, 10);
         if (value < minimum) {
             return is_smx_id_range(option) ? um_option_error(option, text, "optval not a valid ID (1..65535)")
@@ -175,7 +199,7 @@ static int check_number(const struct um_option *option, wide_t value, const char
     return check_shape(option, value, text);
 }
 
-static int parse_number(const struct um_option *option, const char *text, void *field)
+static int parse_number(const struct um_option *option, const char *text, void *field, enum um_option_note *note)
 {
     wide_t value = 0;
     long long named;
@@ -188,7 +212,7 @@ static int parse_number(const struct um_option *option, const char *text, void *
     } else if (parse_digits(option, text, &value) != 0) {
         return -1;
     }
-    if (check_number(option, value, text) != 0) {
+    if (!take_minimum(option, &value, note) && check_number(option, value, text) != 0) {
         return -1;
     }
     if (option->kind == UM_KIND_PORT && option->order == UM_ORDER_NETWORK) {
@@ -214,7 +238,8 @@ static char *format_number(const struct um_option *option, const void *field)
 }
 
 /* Binary numbers arrive in their own type, rates also in four bytes. */
-static int store_binary_number(const struct um_option *option, const void *value, size_t len, void *field)
+static int store_binary_number(const struct um_option *option, const void *value, size_t len, void *field,
+                               enum um_option_note *note)
 {
     uint64_t copy = 0;
     memcpy(&copy, value, len); /* at most 8 bytes: the caller compared len */
@@ -226,7 +251,7 @@ static int store_binary_number(const struct um_option *option, const void *value
         option->kind == UM_KIND_PORT && option->order == UM_ORDER_NETWORK ? (wide_t)ntohs((uint16_t)number) : number;
     char text[32];
     print_number(checked, text, sizeof text);
-    if (check_number(option, checked, text) != 0) {
+    if (!take_minimum(option, &number, note) && check_number(option, checked, text) != 0) {
         return -1;
     }
     store_number(option, number, field);
@@ -385,8 +410,10 @@ int um_option_parse_interface(const struct um_option *option, const char *text, 
     if (text[0] != '"' && host < sizeof name && looks_like_host_name(name)) {
         struct in_addr address;
         char dotted[INET_ADDRSTRLEN];
-        if (um_option_parse_address(option, name, &address) != 0) {
-            return -1;
+        if (host_resolver(name, &address) != 0) {
+            return um_option_error(option, text,
+                                   "host name not found; give a.b.c.d, a.b.c.d/bits, a name that resolves to IPv4, or "
+                                   "the name of a device in double quotes, such as \"eth0\"");
         }
         inet_ntop(AF_INET, &address, dotted, sizeof dotted);
         snprintf(plain, sizeof plain, "%s%.4s", dotted, text + host);
@@ -553,7 +580,7 @@ int um_option_parse(const struct um_option *option, const char *text, void *fiel
     case UM_KIND_ENUM:
     case UM_KIND_RATE:
     case UM_KIND_PORT:
-        return parse_number(option, text, field);
+        return parse_number(option, text, field, note);
     case UM_KIND_ADDRESS:
         return um_option_parse_address(option, text, field);
     case UM_KIND_INTERFACE:
@@ -598,7 +625,7 @@ int um_option_store(const struct um_option *option, const void *value, size_t le
     case UM_KIND_ENUM:
     case UM_KIND_RATE:
     case UM_KIND_PORT:
-        return store_binary_number(option, value, len, field);
+        return store_binary_number(option, value, len, field, note);
     case UM_KIND_INTERFACE:
         return store_interface(option, value, field);
     case UM_KIND_SESSION_ID: {
@@ -700,6 +727,19 @@ void um_option_clear(const struct um_option *option, void *field)
         um_free(((struct um_option_list *)field)->items);
     }
     memset(field, 0, option->size);
+}
+
+uint32_t um_option_hash(const struct um_option *option, const void *field)
+{
+    if (option->kind == UM_KIND_STRING) {
+        const char *text = *(char *const *)field;
+        return text == NULL ? 0 : um_hash_bytes(text, strlen(text));
+    }
+    if (um_option_is_list(option)) {
+        const struct um_option_list *list = field;
+        return list->count == 0 ? 0 : um_hash_bytes(list->items, list->count * option->item_size);
+    }
+    return um_hash_bytes(field, option->size);
 }
 
 bool um_option_equal(const struct um_option *option, const void *a, const void *b)

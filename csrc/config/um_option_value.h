@@ -10,7 +10,8 @@
 enum um_option_note {
     UM_NOTE_NONE,
     UM_NOTE_DUPLICATE, /* an entry that the list has already was skipped */
-    UM_NOTE_EXCESS     /* entries beyond the largest number were cut */
+    UM_NOTE_EXCESS,    /* entries beyond the largest number were cut */
+    UM_NOTE_RAISED     /* a time below the documented minimum: the minimum was stored */
 };
 
 /* Text into a field of the option's storage type. Strings and lists own memory: the field must hold a valid value
@@ -26,6 +27,7 @@ char *um_option_format(const struct um_option *option, const void *field);
 int um_option_copy(const struct um_option *option, void *dst, const void *src);
 void um_option_clear(const struct um_option *option, void *field);
 bool um_option_equal(const struct um_option *option, const void *a, const void *b);
+uint32_t um_option_hash(const struct um_option *option, const void *field); /* equal ones alike; keyed */
 
 /* The lists, called by the functions above. */
 int um_list_parse(const struct um_option *option, const char *text, struct um_option_list *list,

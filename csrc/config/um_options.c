@@ -18,8 +18,10 @@ enum { UM_SHORTEST_GET = 80 };
 
 int um_option_unknown(enum um_option_scope scope, const char *name)
 {
-    return um_error(UM_EINVAL, "CoreApi-9020-8", "option %.120s unknown in scope %s; docs/options.md lists all options",
-                    name, um_scope_name(scope));
+    char hint[160];
+    um_option_hint(scope, name, hint, sizeof hint);
+    return um_error(UM_EINVAL, "CoreApi-9020-8", "option %.120s unknown in scope %s%s%s", name, um_scope_name(scope),
+                    hint[0] != '\0' ? ": " : "; ", hint[0] != '\0' ? hint : "docs/options.md lists all options");
 }
 
 void um_attr_log_note(const struct um_option *option, enum um_option_note note)
@@ -36,6 +38,9 @@ void um_attr_log_note(const struct um_option *option, enum um_option_note note)
         um_log(UM_LOG_WARNING, "Core-10779-01", "%s option %s: more than %s entries; the rest is ignored",
                um_scope_name(option->scope), option->name, option->maximum);
     }
+    if (note == UM_NOTE_RAISED) {
+        um_option_warn_raised(um_option_storage(option));
+    }
     for (size_t i = 0; note == UM_NOTE_DUPLICATE && i < sizeof ids / sizeof ids[0]; i++) {
         if (ids[i].kind == option->kind) {
             um_log(UM_LOG_WARNING, ids[i].id, "%s option %s: an entry that is in the list already was skipped",
@@ -49,14 +54,15 @@ void um_attr_log_note(const struct um_option *option, enum um_option_note note)
 static void tag(struct um_attr *attr, const struct um_option *option, enum um_attr_origin origin)
 {
     if (attr->modified != NULL) {
-        attr->modified[um_option_index(option)] = origin == UM_ORIGIN_APPLICATION;
+        attr->modified[um_option_index(option)] = origin == UM_ORIGIN_APPLICATION ? UM_TAG_MODIFIED : UM_TAG_XML;
     }
 }
 
 /* XML does not reach an option that the application has set, not even through another one. */
 static bool keeps_own_value(const struct um_attr *attr, const struct um_option *option, enum um_attr_origin origin)
 {
-    return origin == UM_ORIGIN_XML && attr->modified != NULL && attr->modified[um_option_index(option)] != 0;
+    return origin == UM_ORIGIN_XML && attr->modified != NULL &&
+           attr->modified[um_option_index(option)] == UM_TAG_MODIFIED;
 }
 
 static void set_int(struct um_attr *attr, const char *name, int value, enum um_attr_origin origin)
@@ -136,7 +142,12 @@ int um_attr_assign(struct um_attr *attr, const struct um_option *named, const ch
 
 bool um_attr_is_modified(const struct um_attr *attr, const struct um_option *named)
 {
-    return attr->modified[um_option_index(um_option_storage(named))] != 0;
+    return attr->modified[um_option_index(um_option_storage(named))] == UM_TAG_MODIFIED;
+}
+
+bool um_attr_is_given(const struct um_attr *attr, const struct um_option *named)
+{
+    return attr->modified[um_option_index(um_option_storage(named))] != UM_TAG_NONE;
 }
 
 /* Switched off once, these two cannot be switched on again during operation. */
@@ -371,6 +382,19 @@ void um_options_clear(enum um_option_scope scope, void *options)
     }
 }
 
+uint32_t um_options_hash(enum um_option_scope scope, const void *options)
+{
+    size_t rows;
+    const struct um_option *table = um_option_table(scope, &rows);
+    uint32_t hash = 0;
+    for (size_t i = 0; i < rows; i++) {
+        if (table[i].alias_of == NULL) {
+            hash = (hash ^ um_option_hash(&table[i], um_option_const_field(&table[i], options))) * 0x9e3779b1u;
+        }
+    }
+    return hash;
+}
+
 bool um_options_equal(enum um_option_scope scope, const void *a, const void *b)
 {
     size_t rows;
@@ -382,79 +406,4 @@ bool um_options_equal(enum um_option_scope scope, const void *a, const void *b)
         }
     }
     return true;
-}
-
-/* ---- attribute objects ---- */
-
-int um_attr_init(struct um_attr *attr, enum um_option_scope scope)
-{
-    size_t rows;
-    um_option_table(scope, &rows);
-    attr->scope = scope;
-    attr->options = um_calloc(1, um_options_size(scope));
-    attr->modified = um_calloc(rows, 1);
-    if (attr->options == NULL || attr->modified == NULL) {
-        um_free(attr->options);
-        um_free(attr->modified);
-        attr->options = NULL;
-        attr->modified = NULL;
-        return um_error_nomem("attribute object", (unsigned long)um_options_size(scope));
-    }
-    return 0;
-}
-
-int um_attr_init_copy(struct um_attr *attr, const struct um_attr *from)
-{
-    size_t rows;
-    um_option_table(from->scope, &rows);
-    if (um_attr_init(attr, from->scope) != 0) {
-        return -1;
-    }
-    if (um_options_copy(from->scope, attr->options, from->options) != 0) {
-        um_attr_clear(attr);
-        return -1;
-    }
-    memcpy(attr->modified, from->modified, rows);
-    return 0;
-}
-
-/* Callbacks, strings and lists whose default is nothing stay zero. */
-static bool has_default_value(const struct um_option *option)
-{
-    return option->alias_of == NULL && option->kind != UM_KIND_CALLBACK && !um_option_is_list(option) &&
-           option->text_default[0] != '\0' && strcmp(option->text_default, "NULL") != 0;
-}
-
-int um_attr_init_defaults(struct um_attr *attr, enum um_option_scope scope, bool original_ports)
-{
-    size_t rows;
-    const struct um_option *table = um_option_table(scope, &rows);
-    if (um_attr_init(attr, scope) != 0) {
-        return -1;
-    }
-    for (size_t i = 0; i < rows; i++) {
-        enum um_option_note note;
-        const char *original = original_ports ? um_option_original_default(&table[i]) : NULL;
-        const char *text = original != NULL ? original : table[i].text_default;
-        if (um_option_is_list(&table[i]) && table[i].alias_of == NULL) {
-            ((struct um_option_list *)um_option_field(&table[i], attr->options))->item_size = table[i].item_size;
-        }
-        if (has_default_value(&table[i]) &&
-            um_option_parse(&table[i], text, um_option_field(&table[i], attr->options), &note) != 0) {
-            um_attr_clear(attr);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-void um_attr_clear(struct um_attr *attr)
-{
-    if (attr->options != NULL) {
-        um_options_clear(attr->scope, attr->options);
-    }
-    um_free(attr->options);
-    um_free(attr->modified);
-    attr->options = NULL;
-    attr->modified = NULL;
 }

@@ -12,6 +12,14 @@
 
 enum { MOST_LAYERS = 4096 };
 
+/* What allow and deny rules said, and the order in which they count. */
+struct rules {
+    const char *order; /* the last one stated; NULL: none */
+    bool stated;       /* any rule or order at all */
+    bool allowed;      /* one that allows has matched */
+    bool denied;
+};
+
 /* What a search found: the elements whose options blocks apply, weakest first, and the verdict of the container rules.
  */
 struct search {
@@ -21,10 +29,8 @@ struct search {
     xmlNodePtr *layers;
     size_t count;
     size_t room;
-    bool failed;       /* out of memory */
-    const char *order; /* of the last container seen; NULL: none stated */
-    bool allowed;      /* an element with rule allow matched */
-    bool denied;
+    bool failed;        /* out of memory */
+    struct rules rules; /* of the containers and elements that matched */
 };
 
 /* ---- layers ---- */
@@ -117,15 +123,15 @@ static void note_rule(struct search *s, const xmlNode *node)
 {
     const char *rule = um_xml_attribute(node, "rule");
     bool deny = rule != NULL && strcmp(rule, "deny") == 0;
-    s->denied |= deny;
-    s->allowed |= !deny;
+    s->rules.denied |= deny;
+    s->rules.allowed |= !deny;
 }
 
 static void note_order(struct search *s, const xmlNode *container)
 {
     const char *order = um_xml_attribute(container, "order");
     if (order != NULL) {
-        s->order = order;
+        s->rules.order = order;
     }
 }
 
@@ -206,16 +212,15 @@ static void end_search(struct search *s)
 
 /* ---- values ---- */
 
-static int apply_block(const xmlNode *block, struct um_attr *attr, bool overwrite)
+static int apply_block(const xmlNode *block, struct um_attr *attr, enum um_attr_origin origin)
 {
     for (xmlNodePtr node = um_xml_child(block, "option"); node != NULL; node = um_xml_next(node)) {
         const struct um_option *option = node->_private;
         const char *value = um_xml_attribute(node, "default-value");
         enum um_option_note note; /* the same entry is met again at creation: not worth a word */
-        if (value == NULL || (!overwrite && um_attr_is_modified(attr, option))) {
+        if (value == NULL || (origin == UM_ORIGIN_XML && um_attr_is_modified(attr, option))) {
             continue;
         }
-        enum um_attr_origin origin = overwrite ? UM_ORIGIN_XML_OVERWRITE : UM_ORIGIN_XML;
         if (um_attr_assign(attr, option, value, NULL, 0, origin, &note) != 0) {
             return -1;
         }
@@ -223,11 +228,11 @@ static int apply_block(const xmlNode *block, struct um_attr *attr, bool overwrit
     return 0;
 }
 
-static int apply_layers(const struct search *s, struct um_attr *attr, bool overwrite)
+static int apply_layers(const struct search *s, struct um_attr *attr, enum um_attr_origin origin)
 {
     for (size_t i = 0; i < s->count; i++) {
         for (xmlNodePtr block = um_xml_child(s->layers[i], "options"); block != NULL; block = um_xml_next(block)) {
-            if (um_xml_block_scope(block) == (int)s->scope && apply_block(block, attr, overwrite) != 0) {
+            if (um_xml_block_scope(block) == (int)s->scope && apply_block(block, attr, origin) != 0) {
                 return -1;
             }
         }
@@ -235,13 +240,13 @@ static int apply_layers(const struct search *s, struct um_attr *attr, bool overw
     return 0;
 }
 
-int um_xml_apply(struct um_xml *xml, const struct um_xml_key *key, struct um_attr *attr, bool overwrite)
+int um_xml_apply(struct um_xml *xml, const struct um_xml_key *key, struct um_attr *attr, enum um_attr_origin origin)
 {
     struct search s;
     if (begin_search(&s, xml, attr->scope, key) != 0) {
         return -1;
     }
-    int result = apply_layers(&s, attr, overwrite);
+    int result = apply_layers(&s, attr, origin);
     end_search(&s);
     return result;
 }
@@ -249,10 +254,10 @@ int um_xml_apply(struct um_xml *xml, const struct um_xml_key *key, struct um_att
 /* ---- rules ---- */
 
 /* deny,allow (the default) starts permitted, allow,deny starts refused. */
-static bool permitted(const char *order, bool allowed, bool denied)
+static bool permitted(const struct rules *rules)
 {
-    bool start_refused = order != NULL && strcmp(order, "allow,deny") == 0;
-    return start_refused ? allowed && !denied : !denied || allowed;
+    bool start_refused = rules->order != NULL && strcmp(rules->order, "allow,deny") == 0;
+    return start_refused ? rules->allowed && !rules->denied : !rules->denied || rules->allowed;
 }
 
 int um_xml_admit(struct um_xml *xml, enum um_option_scope scope, const struct um_xml_key *key)
@@ -261,7 +266,7 @@ int um_xml_admit(struct um_xml *xml, enum um_option_scope scope, const struct um
     if (begin_search(&s, xml, scope, key) != 0) {
         return -1;
     }
-    bool admitted = permitted(s.order, s.allowed, s.denied);
+    bool admitted = permitted(&s.rules);
     end_search(&s);
     if (admitted) {
         return 0;
@@ -270,7 +275,7 @@ int um_xml_admit(struct um_xml *xml, enum um_option_scope scope, const struct um
     return um_error(
         UM_EINVAL, "CoreApi-9022-8",
         "%s '%.120s' is not admitted by the XML configuration (order %s): allow it there or use another name",
-        um_scope_name(scope), name == NULL ? "" : name, s.order == NULL ? "deny,allow" : s.order);
+        um_scope_name(scope), name == NULL ? "" : name, s.rules.order == NULL ? "deny,allow" : s.rules.order);
 }
 
 static bool rule_matches(const struct um_option *option, const xmlNode *rule, const void *value)
@@ -289,20 +294,12 @@ static bool rule_matches(const struct um_option *option, const xmlNode *rule, co
 }
 
 /* Everything the layers say about one option. */
-struct value_rules {
-    const char *order;
-    bool any;
-    bool allowed;
-    bool denied;
-};
-
-static void gather_rules(const xmlNode *node, const struct um_option *option, const void *value,
-                         struct value_rules *out)
+static void gather_rules(const xmlNode *node, const struct um_option *option, const void *value, struct rules *out)
 {
     const char *order = um_xml_attribute(node, "order");
     if (order != NULL) {
         out->order = order;
-        out->any = true;
+        out->stated = true;
     }
     for (xmlNodePtr rule = node->children; rule != NULL; rule = rule->next) {
         if (rule->type != XML_ELEMENT_NODE) {
@@ -310,7 +307,7 @@ static void gather_rules(const xmlNode *node, const struct um_option *option, co
         }
         bool deny = strcmp((const char *)rule->name, "deny") == 0;
         bool *flag = deny ? &out->denied : &out->allowed;
-        out->any = true;
+        out->stated = true;
         *flag = *flag || rule_matches(option, rule, value);
     }
 }
@@ -338,7 +335,7 @@ struct rule_check {
     const struct um_attr *attr;
     const struct um_option *option; /* whose rules are gathered */
     const void *value;
-    struct value_rules rules;
+    struct rules rules;
     unsigned char *done; /* one flag per row */
 };
 
@@ -375,9 +372,9 @@ static int check_option(const struct search *s, const xmlNode *node, void *arg)
     check->done[row] = 1;
     check->option = option;
     check->value = um_option_const_field(option, check->attr->options);
-    check->rules = (struct value_rules){0};
+    check->rules = (struct rules){0};
     for_each_option(s, gather_same, check);
-    if (!check->rules.any || permitted(check->rules.order, check->rules.allowed, check->rules.denied)) {
+    if (!check->rules.stated || permitted(&check->rules)) {
         return 0;
     }
     return refuse_value(check);

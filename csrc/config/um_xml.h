@@ -26,9 +26,9 @@ struct um_xml *um_xml_load(const char *origin, const char *directory, const char
                            const char *application, bool *imperfect);
 void um_xml_free(struct um_xml *xml);
 
-/* Write the values for the key into the object: to all options, or only to those that are not tagged.
- * 0, or -1 + error (the object may have changed: work on a copy). */
-int um_xml_apply(struct um_xml *xml, const struct um_xml_key *key, struct um_attr *attr, bool overwrite);
+/* Write the values for the key into the object: UM_ORIGIN_XML to the options that are not tagged,
+ * UM_ORIGIN_XML_OVERWRITE to all. 0, or -1 + error (the object may have changed: work on a copy). */
+int um_xml_apply(struct um_xml *xml, const struct um_xml_key *key, struct um_attr *attr, enum um_attr_origin origin);
 /* Whether the container rules admit the object. 0, or -1 + UM_EINVAL. */
 int um_xml_admit(struct um_xml *xml, enum um_option_scope scope, const struct um_xml_key *key);
 /* Whether the allow and deny lists admit the values of the object. 0, or -1 + UM_EINVAL. */

@@ -236,15 +236,15 @@ static void drop(xmlNodePtr node)
 }
 
 /* Whether the text is a value of the option. */
-static bool value_parses(const struct um_option *named, const char *text)
+static bool value_parses(const struct um_option *named, const char *text, enum um_option_note *note)
 {
     union {
         max_align_t align;
         unsigned char bytes[128];
     } field = {.bytes = {0}};
     const struct um_option *option = um_option_storage(named);
-    enum um_option_note note;
-    if (option->size > sizeof field || um_option_parse(option, text, &field, &note) != 0) {
+    *note = UM_NOTE_NONE;
+    if (option->size > sizeof field || um_option_parse(option, text, &field, note) != 0) {
         return false;
     }
     um_option_clear(option, &field);
@@ -289,6 +289,7 @@ static bool normalize_text(xmlNodePtr node)
 static void clean_rules(struct cleaning *c, xmlNodePtr node, const struct um_option *option)
 {
     xmlNodePtr next;
+    enum um_option_note note;
     for (xmlNodePtr rule = node->children; rule != NULL; rule = next) {
         next = rule->next;
         if (rule->type != XML_ELEMENT_NODE) {
@@ -297,7 +298,7 @@ static void clean_rules(struct cleaning *c, xmlNodePtr node, const struct um_opt
         if (!normalize_text(rule)) {
             complain(c, rule, "Core-5626-4", "%s: the rule value cannot be read - ignoring.", option->name);
             drop(rule);
-        } else if (!value_parses(option, um_xml_text(rule))) {
+        } else if (!value_parses(option, um_xml_text(rule), &note)) {
             char why[300];
             snprintf(why, sizeof why, "%s", um_errmsg());
             complain(c, rule, strcmp((const char *)rule->name, "allow") == 0 ? "Core-5626-5" : "Core-5626-7",
@@ -312,19 +313,23 @@ static void clean_option(struct cleaning *c, xmlNodePtr node, enum um_option_sco
     const struct um_option *option = um_option_find(scope, um_xml_attribute(node, "name"));
     const char *value = um_xml_attribute(node, "default-value");
     if (option == NULL) {
-        complain(c, node, "Core-5626-1", "Option %.80s is not recognized in scope %s - ignoring.",
-                 um_xml_attribute(node, "name"), um_scope_name(scope));
+        char hint[160];
+        um_option_hint(scope, um_xml_attribute(node, "name"), hint, sizeof hint);
+        complain(c, node, "Core-5626-1", "Option %.80s is not recognized in scope %s - ignoring.%s%s",
+                 um_xml_attribute(node, "name"), um_scope_name(scope), hint[0] != '\0' ? " " : "", hint);
         drop(node);
         return;
     }
     node->_private = (void *)(uintptr_t)option;
     um_option_warn_deprecated(option);
-    if (value != NULL && !value_parses(option, value)) {
+    enum um_option_note note = UM_NOTE_NONE;
+    if (value != NULL && !value_parses(option, value, &note)) {
         char why[300];
         snprintf(why, sizeof why, "%s", um_errmsg());
         complain(c, node, "Core-5626-3", "error parsing default value '%.60s': %s", value, why);
         xmlUnsetProp(node, (const xmlChar *)"default-value");
     }
+    um_attr_log_note(option, note);
     clean_rules(c, node, option);
 }
 

@@ -38,11 +38,17 @@ struct um_event_ops {
     bool after_closes; /* waits until the objects being closed have run their last callback (event sync: timers) */
 };
 
+enum um_event_owner_state {
+    UM_OWNER_OPEN,
+    UM_OWNER_CLOSING, /* nothing more is queued or begun; what is queued or running may have to end first */
+    UM_OWNER_IDLE,    /* nothing is queued or running any more: on_idle has been or is being called */
+};
+
 struct um_event_owner {
     lbm_event_queue_t *evq;                     /* NULL: the object has no event queue */
+    struct um_list events;                      /* queue lock: um_event.owner_node, oldest first */
     int pending, running;                       /* queue lock */
-    bool closed;                                /* queue lock */
-    bool idle;                                  /* queue lock: on_idle has been or is being called */
+    enum um_event_owner_state state;            /* queue lock */
     lbm_event_queue_cancel_cb_proc cancel_proc; /* set by close */
     void *cancel_clientd;
     void (*on_idle)(struct um_event_owner *owner); /* after the last event of a closed owner: frees the object */
@@ -50,6 +56,7 @@ struct um_event_owner {
 
 struct um_event {
     struct um_list node;
+    struct um_list owner_node; /* so that a deletion finds the object's events without a look at the others */
     const struct um_event_ops *ops;
     struct um_event_owner *owner; /* may be NULL */
     uint64_t enqueue_ns;
@@ -78,6 +85,8 @@ int um_event_queue_size(lbm_event_queue_t *evq);
 void um_event_queue_shutdown(lbm_event_queue_t *evq);
 void um_event_queue_stats(lbm_event_queue_t *evq, lbm_event_queue_stats_t *out);
 void um_event_queue_stats_reset(lbm_event_queue_t *evq);
+/* Events moved or taken out otherwise than to run them, since the creation: what deletions cost. */
+uint64_t um_event_queue_steps(lbm_event_queue_t *evq);
 /* Run fn on the options of the queue with its lock held. */
 int um_event_queue_with_options(lbm_event_queue_t *evq, int (*fn)(struct um_event_queue_options *opts, void *arg),
                                 void *arg);

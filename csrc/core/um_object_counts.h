@@ -12,6 +12,8 @@ enum um_object {
     UM_OBJECT_MESSAGE,  /* retained */
     UM_OBJECT_BATCH,
     UM_OBJECT_COLLECTOR,
+    UM_OBJECT_REQUEST,
+    UM_OBJECT_RESPONSE, /* those of messages included */
     UM_OBJECT_KINDS
 };
 

@@ -1,4 +1,4 @@
-/* Receivers, receiver topics and wildcard receivers, for core/context.c, the
+/* Receivers, receiver topics and wildcard receivers, for core/um_context.c, the
  * resolver's events (both [loop]) and the api layer (any thread). */
 #ifndef UM_CORE_RECEIVER_H
 #define UM_CORE_RECEIVER_H
@@ -9,7 +9,7 @@
 #include "base/um_buf.h"
 #include "core/um_context.h"
 
-/* Called by core/context.c [loop]. */
+/* Called by core/um_context.c [loop]. */
 int um_receivers_init(lbm_context_t *ctx);     /* maps and lists; fills nothing else */
 void um_receivers_destroy(lbm_context_t *ctx); /* frees cached receiver topics; no receivers are left by then */
 
@@ -19,6 +19,12 @@ int um_receiver_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const cha
                              const lbm_rcv_topic_attr_t *attr);
 int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
                        lbm_event_queue_t *evq);
+/* Those that merge their sources by hot failover numbers; the receiver inside one is an ordinary one otherwise. */
+int um_receiver_create_hf(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                          void *clientd, lbm_event_queue_t *evq);
+int um_receiver_check_hf(const lbm_hf_rcv_t *hf, const char *api); /* 0, or -1 + UM_EINVAL */
+lbm_hf_rcv_t *um_receiver_hf(const lbm_rcv_t *rcv);                /* NULL: it is none */
+lbm_rcv_t *um_receiver_of_hf(const lbm_hf_rcv_t *hf);
 int um_receiver_delete(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
 lbm_context_t *um_receiver_context(const lbm_rcv_t *rcv);
 lbm_event_queue_t *um_receiver_event_queue(const lbm_rcv_t *rcv);
@@ -45,6 +51,9 @@ int um_wildcard_counts(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *out);
 int um_receiver_ready_sources(lbm_rcv_t *rcv);
 /* Wait for at least `sources` of them; timeout_ms < 0: without bound. 0, or -1 + UM_ETIMEDOUT. Not on the loop. */
 int um_receiver_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms);
+int um_wildcard_ready_sources(lbm_wildcard_rcv_t *w); /* -1 + error */
+int um_wildcard_wait_ready(lbm_wildcard_rcv_t *w, int sources, int timeout_ms);
+int um_wildcard_stats_all(lbm_wildcard_rcv_t *w, int *num, lbm_rcv_transport_stats_t *stats);
 
 /* Wildcard receivers, behind lbm_wildcard_rcv_*. */
 int um_wildcard_check(const lbm_wildcard_rcv_t *wrcv, const char *api);
@@ -62,7 +71,7 @@ int um_wildcard_dump(lbm_wildcard_rcv_t *wrcv, int *count, lbm_config_option_t *
 /* The receiver half of the resolver's events [loop]. */
 void um_receivers_on_source(void *topic_user, const struct um_tr_source *source);
 void um_receivers_on_source_gone(void *topic_user, const struct um_tr_source *source);
-void um_receivers_on_no_source(void *topic_user);
+void um_receivers_on_no_source(void *topic_user, bool internal);
 int um_wildcard_on_pattern_match(void *pattern_user, const char *topic);
 void um_wildcard_on_pattern_incomplete(void *pattern_user);
 

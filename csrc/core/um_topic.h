@@ -4,6 +4,7 @@
 #ifndef UM_CORE_TOPIC_H
 #define UM_CORE_TOPIC_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <lbm/lbm.h>
@@ -14,15 +15,16 @@
 enum um_topic_kind { UM_TOPIC_SOURCE = 1, UM_TOPIC_RECEIVER };
 
 struct lbm_topic_t_stct {
-    uint32_t magic;
+    _Atomic uint32_t magic; /* any thread reads, also while the object is deleted */
     enum um_topic_kind kind;
     lbm_context_t *ctx;
-    char *name; /* owned */
+    const char *name; /* in the same memory, behind the structure around this one */
 };
 
-/* Copies the name. 0, or -1 + UM_ENOMEM. */
-int um_topic_init(lbm_topic_t *topic, lbm_context_t *ctx, enum um_topic_kind kind, const char *name);
-void um_topic_fini(lbm_topic_t *topic);
+/* A structure of `size` bytes that begins with an lbm_topic_t, zero but for that; a copy of the name follows it. NULL +
+ * UM_ENOMEM. */
+void *um_topic_new(size_t size, lbm_context_t *ctx, enum um_topic_kind kind, const char *name);
+void um_topic_free(lbm_topic_t *topic);
 /* -1 + UM_EINVAL when the name is NULL, empty or longer than 246 characters. `api` names the call in the text. */
 int um_topic_name_check(const char *name, const char *api);
 /* -1 + UM_EINVAL when it is not a topic of this kind made in this context. */

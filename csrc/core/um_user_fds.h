@@ -5,10 +5,13 @@
 
 #include <lbm/lbm.h>
 
+#include "net/um_loop.h"
+
 struct um_user_fds;
 
-struct um_user_fds *um_user_fds_create(lbm_context_t *ctx); /* NULL + error */
-void um_user_fds_destroy(struct um_user_fds *fds);          /* [loop] cancels what is left */
+/* `loop`: the context's, or that of one of its XSPs. NULL + error */
+struct um_user_fds *um_user_fds_create(lbm_context_t *ctx, struct um_loop *loop);
+void um_user_fds_destroy(struct um_user_fds *fds); /* [loop] cancels what is left */
 
 int um_user_fd_register(struct um_user_fds *fds, lbm_handle_t handle, lbm_fd_cb_proc proc, void *clientd,
                         lbm_event_queue_t *evq, lbm_ulong_t ev);

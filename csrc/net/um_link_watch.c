@@ -19,10 +19,16 @@
 
 enum { LINKS_MAX = 16, MESSAGE_BYTES = 16384 };
 
+enum link_state {
+    LINK_UNKNOWN, /* the kernel has not answered the first question yet */
+    LINK_DOWN,
+    LINK_UP,
+};
+
 struct link {
     unsigned index;
     char name[32];
-    bool known, up; /* known: the kernel's answer to the first question has come */
+    enum link_state state;
     uint32_t downs; /* times the carrier was lost, as the kernel counts */
     uint64_t down_since_ns;
 };
@@ -60,17 +66,16 @@ static void came_up(const struct link *link, uint64_t now_ns)
 }
 
 /* The kernel may hold a loss of carrier back until the carrier has returned: the count of losses tells. */
-static void on_state(struct link *link, bool up, uint32_t downs, uint64_t now_ns)
+static void on_state(struct link *link, enum link_state state, uint32_t downs, uint64_t now_ns)
 {
-    bool missed = link->up && up && downs != link->downs;
-    if (link->known && ((link->up && !up) || missed)) {
+    bool missed = link->state == LINK_UP && state == LINK_UP && downs != link->downs;
+    if (missed || (link->state == LINK_UP && state == LINK_DOWN)) {
         went_down(link, now_ns);
     }
-    if (link->known && ((!link->up && up) || missed)) {
+    if (missed || (link->state == LINK_DOWN && state == LINK_UP)) {
         came_up(link, now_ns);
     }
-    link->known = true;
-    link->up = up;
+    link->state = state;
     link->downs = downs;
 }
 
@@ -91,7 +96,7 @@ static void on_link(struct um_link_watch *watch, const struct nlmsghdr *header, 
         header->nlmsg_type == RTM_NEWLINK && (info->ifi_flags & IFF_UP) != 0 && (info->ifi_flags & IFF_RUNNING) != 0;
     for (size_t i = 0; i < watch->used; i++) {
         if (watch->links[i].index == (unsigned)info->ifi_index) {
-            on_state(&watch->links[i], up, downs, now_ns);
+            on_state(&watch->links[i], up ? LINK_UP : LINK_DOWN, downs, now_ns);
         }
     }
 }

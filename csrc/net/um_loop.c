@@ -5,6 +5,7 @@
 #include "net/um_loop_parts.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,6 +14,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "base/um_wait.h"
 
 #define HOT_PASSES 8u /* while some descriptors are hot, epoll is asked once in so many passes */
 
@@ -21,7 +23,7 @@
 void um_loop_refresh(struct um_loop *loop)
 {
     loop->wall_ns = 0;
-    if (!loop->user_time) {
+    if (!(loop->flags & UM_LOOP_USER_TIME)) {
         uint64_t now = um_clock_ns();
         loop->now_ns = now > loop->now_ns ? now : loop->now_ns;
     }
@@ -30,14 +32,14 @@ void um_loop_refresh(struct um_loop *loop)
 static int um_loop_set_user_time(struct um_loop *loop, uint64_t user_time_ns)
 {
     loop->wall_ns = 0;
-    if (loop->user_time && user_time_ns < loop->user_last_ns) {
+    if ((loop->flags & UM_LOOP_USER_TIME) && user_time_ns < loop->user_last_ns) {
         return um_error(UM_EINVAL, "CoreApi-1010-1", "time_val: must not go back (%llu ns before the previous call)",
                         (unsigned long long)(loop->user_last_ns - user_time_ns));
     }
-    if (!loop->user_time) {
+    if (!(loop->flags & UM_LOOP_USER_TIME)) {
         um_loop_refresh(loop);
         loop->user_offset_ns = (int64_t)(loop->now_ns - user_time_ns);
-        loop->user_time = true;
+        loop->flags |= UM_LOOP_USER_TIME;
     }
     loop->user_last_ns = user_time_ns;
     loop->now_ns = user_time_ns + (uint64_t)loop->user_offset_ns;
@@ -67,9 +69,14 @@ bool um_loop_embedded(const struct um_loop *loop)
     return loop->embedded;
 }
 
+void um_loop_join_family(struct um_loop *loop, struct um_loop *head)
+{
+    loop->family = head;
+}
+
 bool um_loop_user_time(const struct um_loop *loop)
 {
-    return loop->user_time;
+    return (loop->flags & UM_LOOP_USER_TIME) != 0;
 }
 
 /* ---- passes ---- */
@@ -115,14 +122,17 @@ static int um_loop_await(struct um_loop *loop, uint64_t wait_ns)
         return um_loop_epoll(loop, 0);
     }
     loop->wakes_ns = wait_ns == 0 ? 0 : wait_ns == UM_NEVER ? UM_NEVER : loop->now_ns + wait_ns;
-    loop->fd_removed = false;
+    loop->flags &= ~(unsigned)UM_LOOP_FD_REMOVED;
     um_loop_give_turn(loop);
     int count = um_loop_epoll(loop, wait_ns);
     int saved = errno;
     um_loop_take_turn(loop);
     errno = saved;
     loop->wakes_ns = 0;
-    return loop->fd_removed && count > 0 ? 0 : count; /* readiness is level-triggered: the next pass finds it again */
+    if ((loop->flags & UM_LOOP_FD_REMOVED) && count > 0) {
+        return 0; /* readiness is level-triggered: the next pass finds it again */
+    }
+    return count;
 }
 
 /* One pass: poll or wait for descriptors, then commands, then timers (those that the commands armed included).
@@ -136,8 +146,9 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
     }
     if (wait_ns != 0) {
         pthread_mutex_lock(&loop->lock);
-        loop->asleep = um_list_empty(&loop->commands) && !loop->stop && !loop->unblock;
-        wait_ns = loop->asleep ? wait_ns : 0;
+        bool sleeps = um_list_empty(&loop->commands) && !loop->stop && !(loop->marks & UM_LOOP_UNBLOCK);
+        loop->marks |= sleeps ? UM_LOOP_ASLEEP : 0;
+        wait_ns = sleeps ? wait_ns : 0;
         pthread_mutex_unlock(&loop->lock);
     }
     bool skip = loop->hot_count > 0 && ++loop->pass % HOT_PASSES != 0 && !um_turn_wanted(&loop->turn);
@@ -145,7 +156,7 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
     int saved = errno;
     if (wait_ns != 0) {
         pthread_mutex_lock(&loop->lock);
-        loop->asleep = false;
+        loop->marks &= ~(unsigned)UM_LOOP_ASLEEP;
         pthread_mutex_unlock(&loop->lock);
     }
     um_loop_refresh(loop);
@@ -251,10 +262,11 @@ struct um_loop *um_loop_create(bool embedded, enum um_loop_wait wait, const char
     }
     loop->epfd = loop->wakefd = -1;
     loop->embedded = embedded;
+    loop->family = loop;
     loop->wait = wait;
     strncpy(loop->thread_name, thread_name, sizeof loop->thread_name - 1);
     pthread_mutex_init(&loop->lock, NULL);
-    pthread_cond_init(&loop->changed, NULL);
+    um_cond_init(&loop->changed);
     um_list_init(&loop->commands);
     um_list_init(&loop->running);
     if (um_loop_open(loop) < 0 || (embedded && um_loop_start_thread(loop) < 0)) {
@@ -297,8 +309,8 @@ void um_loop_destroy(struct um_loop *loop)
 static bool um_loop_take_unblock(struct um_loop *loop)
 {
     pthread_mutex_lock(&loop->lock);
-    bool unblocked = loop->unblock || atomic_load_explicit(&loop->stop, memory_order_relaxed);
-    loop->unblock = false;
+    bool unblocked = (loop->marks & UM_LOOP_UNBLOCK) || atomic_load_explicit(&loop->stop, memory_order_relaxed);
+    loop->marks &= ~(unsigned)UM_LOOP_UNBLOCK;
     pthread_mutex_unlock(&loop->lock);
     return unblocked;
 }
@@ -321,7 +333,7 @@ int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns
     if (user_time_ns != 0) {
         rc = um_loop_set_user_time(loop, user_time_ns);
     } else {
-        loop->user_time = false;
+        loop->flags &= ~(unsigned)UM_LOOP_USER_TIME;
         um_loop_refresh(loop);
     }
     uint64_t deadline = um_loop_deadline(loop, timeout_ms);
@@ -337,10 +349,25 @@ int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns
     return rc < 0 ? -1 : unblocked ? 1 : 0;
 }
 
+int um_loop_process_events(struct um_loop *loop, unsigned long msec, uint64_t user_time_ns)
+{
+    uint64_t now = msec != 0 ? um_clock_ns() : 0;
+    uint64_t until = msec > (UINT64_MAX - now) / UM_NS_PER_MS ? UINT64_MAX : now + msec * UM_NS_PER_MS;
+    int rc;
+    do {
+        uint64_t left_ms = (until - now + UM_NS_PER_MS - 1) / UM_NS_PER_MS;
+        rc = um_loop_run_once(loop, left_ms > INT_MAX ? INT_MAX : (int)left_ms, user_time_ns);
+        if (msec != 0 && rc == 0) {
+            now = um_clock_ns();
+        }
+    } while (rc == 0 && now < until);
+    return rc < 0 ? -1 : 0;
+}
+
 int um_loop_unblock(struct um_loop *loop)
 {
     pthread_mutex_lock(&loop->lock);
-    loop->unblock = true;
+    loop->marks |= UM_LOOP_UNBLOCK;
     if (um_loop_must_wake(loop)) {
         um_loop_wakeup(loop);
     }

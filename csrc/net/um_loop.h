@@ -1,4 +1,4 @@
-/* The loop of a context (later: of an XSP): epoll reactor, timer wheel and a
+/* The loop of a context or of an XSP: epoll reactor, timer wheel and a
  * mailbox of commands. One thread at a time owns the loop: its host - the
  * embedded thread, or in sequential mode whoever is inside um_loop_run_once(),
  * or, when nobody is, a caller of um_loop_call(), who then runs the command
@@ -38,6 +38,13 @@ struct um_loop *um_loop_create(bool embedded, enum um_loop_wait wait, const char
 /* Ends and joins the thread (embedded). Pending commands run first. Not from the loop itself. */
 void um_loop_destroy(struct um_loop *loop);
 
+/* What runs on this loop counts as running on `head`, the context's, when calls are refused to callbacks. Once, before
+ * the loop is used. */
+void um_loop_join_family(struct um_loop *loop, struct um_loop *head);
+/* Does the calling thread own this loop, or one of its family? Then it is in a callback of the context, which waits for
+ * nothing that another loop of the family is to do. */
+bool um_loop_in_family(const struct um_loop *loop);
+
 bool um_loop_in_any(void);                                  /* does the calling thread own any loop? */
 bool um_loop_user_time(const struct um_loop *loop);         /* [loop] the application provides the time */
 bool um_loop_on_thread(const struct um_loop *loop);         /* is the caller the present owner? Any thread. */
@@ -53,8 +60,15 @@ void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd);                
 /* Run fn(arg) on the loop and wait for its result (errors set by fn become the caller's).
  * Called by the owner: runs at once. Any thread. */
 int um_loop_call(struct um_loop *loop, int (*fn)(void *arg), void *arg);
-/* As um_loop_call(), but refused (-1, UM_EOP, text naming `api`) when called by the owner inside a callback. */
+/* Returns when everything that was posted to the loop before has run. 0, or -1 + UM_EOP. Not by the owner: nothing. */
+int um_loop_sync(struct um_loop *loop);
+/* As um_loop_call(), but refused (-1, UM_EOP, text naming `api`) when called inside a callback of the loop's family. */
 int um_loop_call_api(struct um_loop *loop, const char *api, int (*fn)(void *arg), void *arg);
+
+/* Around waiting, by other means than the calls above, for what `loop` is to do for somebody. -1 + UM_EOP: not begun,
+ * since `loop` waits for a loop of the calling thread; from here on, those that would are refused. Any thread. */
+int um_loop_wait_begin(struct um_loop *loop);
+void um_loop_wait_end(void);
 
 /* Asynchronous command, embedded in the poster's structure; not posted twice before it ran. Any thread. */
 struct um_command {
@@ -70,6 +84,8 @@ void um_loop_unpost(struct um_loop *loop, struct um_command *cmd); /* [loop] wit
  * 0; 1 when um_loop_unblock() ended it; -1 + error (embedded loop, inside a callback, two threads at once).
  * `user_time_ns` non-zero replaces the clock (LBM_PROC_EVENT_EX_FLAG_USER_TIME). */
 int um_loop_run_once(struct um_loop *loop, int timeout_ms, uint64_t user_time_ns);
+/* The same for at least so many milliseconds; 0: one pass, no wait. 0, also when it was unblocked, or -1 + error. */
+int um_loop_process_events(struct um_loop *loop, unsigned long msec, uint64_t user_time_ns);
 /* Guests: threads beside the host that receive for the context (shared memory). Between enter and leave the caller is
  * the owner, as the host in a pass: it may do what is marked [loop], and callbacks run on it. The turn goes round in
  * the order of asking, so neither a busy host nor a busy guest keeps the other out; a guest may stay as long as it has

@@ -149,7 +149,7 @@ void um_loop_remove_fd(struct um_loop *loop, struct um_fd *ufd)
         epoll_ctl(loop->epfd, EPOLL_CTL_DEL, ufd->fd, &ignored);
         ufd->interest = 0;
     }
-    loop->fd_removed = true;
+    loop->flags |= UM_LOOP_FD_REMOVED;
     for (int i = loop->ready_i; i < loop->ready_count; i++) {
         if (loop->ready[i].data.ptr == ufd) {
             loop->ready[i].data.ptr = NULL;

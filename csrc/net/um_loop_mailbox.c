@@ -21,8 +21,8 @@ void um_loop_wakeup(struct um_loop *loop)
 /* lock held; true: the caller must um_loop_wakeup() after unlocking */
 bool um_loop_must_wake(struct um_loop *loop)
 {
-    bool wake = loop->asleep;
-    loop->asleep = false;
+    bool wake = (loop->marks & UM_LOOP_ASLEEP) != 0;
+    loop->marks &= ~(unsigned)UM_LOOP_ASLEEP;
     return wake;
 }
 
@@ -188,9 +188,21 @@ int um_loop_call(struct um_loop *loop, int (*fn)(void *arg), void *arg)
     return call.result;
 }
 
+static int um_loop_run_mailbox(void *arg)
+{
+    um_loop_run_commands(arg);
+    return 0;
+}
+
+/* A call comes after what was posted before it, but for a sequential loop without a host. */
+int um_loop_sync(struct um_loop *loop)
+{
+    return um_loop_on_thread(loop) ? 0 : um_loop_call(loop, um_loop_run_mailbox, loop);
+}
+
 int um_loop_call_api(struct um_loop *loop, const char *api, int (*fn)(void *arg), void *arg)
 {
-    if (um_loop_on_thread(loop)) {
+    if (um_loop_in_family(loop)) {
         return um_error(
             UM_EOP, "CoreApi-1010-3",
             "%s: must not be called in a callback that runs on the context thread; call it from another thread, "

@@ -23,6 +23,16 @@ bool um_loop_on_thread(const struct um_loop *loop)
     return atomic_load_explicit(&loop->owner, memory_order_acquire) == um_loop_self();
 }
 
+bool um_loop_in_family(const struct um_loop *loop)
+{
+    for (const struct um_loop *mine = um_loop_current; mine != NULL; mine = mine->outer) {
+        if (mine->family == loop->family) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool um_loop_in_any(void)
 {
     return um_loop_current != NULL;

@@ -25,6 +25,18 @@ enum um_loop_host {
     UM_HOST_THREAD  /* the embedded thread, for its whole life */
 };
 
+/* Of the host; under the lock. */
+enum um_loop_mark {
+    UM_LOOP_ASLEEP = 1, /* it may be waiting in epoll */
+    UM_LOOP_UNBLOCK = 2 /* it is to return from where events are processed */
+};
+
+/* Of the pass; [loop]. */
+enum um_loop_pass {
+    UM_LOOP_FD_REMOVED = 1, /* since the host gave up the turn: what epoll found may be gone */
+    UM_LOOP_USER_TIME = 2   /* the application provides the time */
+};
+
 /* A descriptor that a busy-waiting loop reads without asking epoll. */
 struct um_hot {
     struct um_fd *ufd; /* NULL: free place */
@@ -36,6 +48,7 @@ struct um_loop {
     bool embedded;
     enum um_loop_wait wait;
     struct um_fd wake;
+    const struct um_loop *family; /* fixed: the context's loop */
     struct um_timer_wheel *wheel; /* [loop] */
 
     pthread_mutex_t lock;
@@ -44,8 +57,7 @@ struct um_loop {
     struct um_list commands; /* lock */
     struct um_list running;  /* lock: commands of the present pass */
     atomic_size_t pending;   /* commands not yet begun; written under the lock */
-    bool asleep;             /* lock: the host may be waiting in epoll */
-    bool unblock;            /* lock */
+    unsigned marks;          /* lock: enum um_loop_mark */
     atomic_bool stop;        /* written under the lock */
     pthread_t thread;
     char thread_name[16];
@@ -55,14 +67,13 @@ struct um_loop {
     struct um_turn turn;
     _Atomic(const void *) owner; /* identity of the thread that has the turn */
     uint64_t wakes_ns;           /* [loop] when the host in epoll wakes by itself; 0: not waiting, or woken */
-    bool fd_removed;             /* [loop] since the host gave up the turn: what epoll found may be gone */
+    unsigned flags;              /* [loop] enum um_loop_pass */
 
     struct um_loop *outer;      /* [loop] loop that the owning thread owned already */
     struct um_loop *waiting_on; /* um_loop_wait_lock: loop for which the owner waits */
 
     uint64_t now_ns;                         /* [loop] */
     uint64_t wall_ns;                        /* [loop] 0: not read in this pass */
-    bool user_time;                          /* [loop] the application provides the time */
     uint64_t user_last_ns;                   /* [loop] */
     int64_t user_offset_ns;                  /* [loop] loop time minus user time */
     int ready_count, ready_i;                /* [loop] dispatch in progress: removed entries are blanked */
@@ -81,9 +92,6 @@ void um_loop_give_turn(struct um_loop *loop);
 int um_loop_enter(struct um_loop *loop);        /* become the host of a sequential loop; -1 + error */
 void um_loop_leave(struct um_loop *loop);       /* the host gives up the turn and the loop */
 void um_loop_host_leaves(struct um_loop *loop); /* lock held, not the turn */
-/* The caller is about to wait for `loop`: -1 + error when that would close a circle. */
-int um_loop_wait_begin(struct um_loop *loop);
-void um_loop_wait_end(void);
 
 /* um_loop_mailbox.c */
 void um_loop_wakeup(struct um_loop *loop);    /* any thread */

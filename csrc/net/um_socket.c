@@ -87,22 +87,18 @@ int um_socket_tcp_listen(struct in_addr addr, uint16_t port, int backlog, bool r
     return fd;
 }
 
-int um_socket_tcp_listen_range(struct in_addr addr, uint16_t low, uint16_t high, int backlog, bool reuseaddr,
-                               const char *what, uint16_t *bound_port)
+int um_socket_tcp_listen_range(struct in_addr addr, const struct um_port_range *range, int backlog, bool reuseaddr,
+                               uint16_t *bound_port)
 {
     int err = 0;
-    if (low == 0 && high == 0) {
-        return um_socket_tcp_listen(addr, 0, backlog, reuseaddr, bound_port, &err);
-    }
-    for (unsigned port = low; port <= high; port++) {
+    for (unsigned port = range->low; port <= range->high; port++) {
         int fd = um_socket_tcp_listen(addr, (uint16_t)port, backlog, reuseaddr, bound_port, &err);
         if (fd >= 0 || err != EADDRINUSE) {
             return fd;
         }
     }
-    return um_error(UM_EOS, "CoreApi-1030-5",
-                    "%s %u..%u: no free port in this range; widen it, or set both to 0 for any free port", what, low,
-                    high);
+    return um_port_range_gives_way(range) ? um_socket_tcp_listen(addr, 0, backlog, reuseaddr, bound_port, &err)
+                                          : um_port_range_used_up(range, "CoreApi-1030-5");
 }
 
 int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port)
@@ -177,8 +173,8 @@ static bool um_socket_clamp_is_news(const char *option, int granted)
     return news;
 }
 
-static void um_socket_set_buffer(int fd, int name, const char *sysctl, size_t bytes, const char *option,
-                                 const char *log_id)
+static void um_socket_set_buffer(int fd, int name, const char *sysctl, size_t bytes, enum um_size_origin origin,
+                                 const char *option, const char *log_id)
 {
     if (bytes == 0) {
         return;
@@ -193,20 +189,31 @@ static void um_socket_set_buffer(int fd, int name, const char *sysctl, size_t by
     }
     granted /= 2; /* the kernel reports twice the usable size */
     if (granted < wanted && um_socket_clamp_is_news(option, granted)) {
-        um_log(UM_LOG_WARNING, log_id,
+        um_log(origin == UM_SIZE_BY_DEFAULT ? UM_LOG_INFO : UM_LOG_WARNING, log_id,
                "%s %zu: the system grants only %d bytes; raise the limit with `sysctl -w %s=%zu`", option, bytes,
                granted, sysctl, bytes);
     }
 }
 
-void um_socket_set_rcvbuf(int fd, size_t bytes, const char *option, const char *log_id)
+void um_socket_set_rcvbuf(int fd, size_t bytes, enum um_size_origin origin, const char *option, const char *log_id)
 {
-    um_socket_set_buffer(fd, SO_RCVBUF, "net.core.rmem_max", bytes, option, log_id);
+    um_socket_set_buffer(fd, SO_RCVBUF, "net.core.rmem_max", bytes, origin, option, log_id);
 }
 
-void um_socket_set_sndbuf(int fd, size_t bytes, const char *option, const char *log_id)
+size_t um_socket_rcvbuf(int fd, size_t wanted)
 {
-    um_socket_set_buffer(fd, SO_SNDBUF, "net.core.wmem_max", bytes, option, log_id);
+    int granted = 0;
+    socklen_t len = sizeof granted;
+    if (wanted == 0 || getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) < 0) {
+        return wanted;
+    }
+    size_t usable = (size_t)granted / 2; /* the kernel reports twice the usable size */
+    return usable < wanted ? usable : wanted;
+}
+
+void um_socket_set_sndbuf(int fd, size_t bytes, enum um_size_origin origin, const char *option, const char *log_id)
+{
+    um_socket_set_buffer(fd, SO_SNDBUF, "net.core.wmem_max", bytes, origin, option, log_id);
 }
 
 int um_socket_set_keepalive(int fd, unsigned timeout_ms)
@@ -241,4 +248,19 @@ uint16_t um_socket_local_port(int fd)
 struct in_addr um_socket_local_addr(int fd)
 {
     return um_socket_local(fd).sin_addr;
+}
+
+struct in_addr um_socket_addr_towards(struct in_addr to)
+{
+    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr = to};
+    struct in_addr from = {.s_addr = INADDR_ANY};
+    int fd = um_fd_own(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (fd < 0) {
+        return from;
+    }
+    if (connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0) {
+        from = um_socket_local_addr(fd);
+    }
+    um_fd_close(fd);
+    return from;
 }

@@ -21,7 +21,6 @@
 #include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
-#include "net/um_socket.h"
 
 #ifndef UDP_GRO
 #define UDP_GRO 104
@@ -144,7 +143,8 @@ static void set_up(const struct um_udp_reader *reader, struct um_udp_socket *soc
                    const struct um_iface *iface)
 {
     int on = 1;
-    um_socket_set_rcvbuf(sock->fd, config->socket_buffer, config->socket_buffer_option, config->socket_buffer_log);
+    um_socket_set_rcvbuf(sock->fd, config->socket_buffer, config->socket_buffer_origin, config->socket_buffer_option,
+                         config->socket_buffer_log);
     sock->datagram_max = config->datagram_max;
     if (reader->offload) {
         (void)setsockopt(sock->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on); /* kernels before 5.0 do without */
@@ -212,20 +212,21 @@ int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *sock, 
 }
 
 int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *sock, const struct um_udp_config *config,
-                      struct in_addr addr, uint16_t low, uint16_t high, const char *what)
+                      struct in_addr addr, const struct um_port_range *range)
 {
     int err = EADDRINUSE;
     *sock = (struct um_udp_socket){.fd = -1};
-    for (unsigned port = low; port <= high && sock->fd < 0; port++) {
+    for (unsigned port = range->low; port <= range->high && sock->fd < 0; port++) {
         sock->fd = um_socket_udp(addr, (uint16_t)port, false, &err);
         if (sock->fd < 0 && err != EADDRINUSE) {
             return -1;
         }
     }
+    if (sock->fd < 0 && um_port_range_gives_way(range)) {
+        sock->fd = um_socket_udp(addr, 0, false, &err);
+    }
     if (sock->fd < 0) {
-        um_error(UM_EOS, "CoreApi-9006-4",
-                 "%s %u..%u: no free port in this range; widen it, or set both to 0 for any free port", what, low,
-                 high);
+        um_port_range_used_up(range, "CoreApi-9006-4");
         return UM_UDP_NO_PORT;
     }
     set_up(reader, sock, config, NULL);
@@ -378,7 +379,7 @@ static void finish(struct um_udp_reader *reader)
         return;
     }
     reader->count = reader->next = 0;
-    reader->crowded = atomic_load_explicit(&reader->buf->refs, memory_order_acquire) != 1;
+    reader->crowded = !um_buf_is_ours(reader->buf);
     reader->used = reader->crowded ? reader->end : 0;
     if (reader->used > reader->buf->capacity) { /* by the alignment of the last one */
         reader->used = reader->buf->capacity;

@@ -11,12 +11,15 @@
 
 #include "base/um_buf.h"
 #include "base/um_iface.h"
+#include "net/um_port_range.h"
+#include "net/um_socket.h"
 
 struct um_udp_reader;
 
 struct um_udp_config {
     size_t datagram_max; /* a longer datagram is counted and marked */
     size_t socket_buffer;
+    enum um_size_origin socket_buffer_origin;
     const char *socket_buffer_option;
     const char *socket_buffer_log;
     bool timestamps; /* of the kernel, or of the network card where that is possible */
@@ -56,10 +59,9 @@ void um_udp_reader_destroy(struct um_udp_reader *reader);
 int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr group, uint16_t port, const struct um_iface *iface, bool any_address);
 #define UM_UDP_NO_PORT (-2)
-/* First free port of low..high; `what` names the options in the error; low = high = 0: any free port. 0; UM_UDP_NO_PORT
- * + error: none is free; -1 + error: anything else. */
+/* The first free port of the range. 0; UM_UDP_NO_PORT + error: none is free; -1 + error: anything else. */
 int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
-                      struct in_addr addr, uint16_t low, uint16_t high, const char *what);
+                      struct in_addr addr, const struct um_port_range *range);
 /* Ask the card for the times of every packet, received and sent. Needs rights and a driver that can; without either the
  * kernel's times remain. */
 void um_udp_card_stamps(int fd, const struct um_iface *iface);

@@ -31,6 +31,7 @@ struct um_udp_out {
     int fd;
     bool connected;        /* to the one address everything goes to */
     bool segment;          /* offload is wanted and has not failed for good */
+    bool lean;             /* set by the owner: mostly one datagram at a time, in one piece: the shortest system call */
     bool blocked;          /* the socket is full: um_udp_out_push() when it can be written to */
     int last_error;        /* errno of the last failure */
     uint32_t segment_max;  /* datagrams longer than this do not fit the device */

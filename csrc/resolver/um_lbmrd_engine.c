@@ -1,5 +1,6 @@
-/* Client table and forwarding of lbmrd. Clients are kept in the order in which
- * they were last heard, so that reaping looks at the silent ones only. One thread. */
+/* Client table, budgets and forwarding of lbmrd. Clients are kept in the order in
+ * which they were last heard, so that reaping looks at the silent ones only. One
+ * thread. */
 #include "resolver/um_lbmrd_engine.h"
 
 #include <arpa/inet.h>
@@ -10,19 +11,47 @@
 #include "base/um_log.h"
 #include "base/um_map.h"
 #include "base/um_mem.h"
+#include "base/um_timer.h"
 #include "wire/um_lbmr.h"
 
 #define LOG_INTERVAL_NS 10000000000ull /* the same complaint at most every ten seconds */
 #define KEY_LEN 6
 #define RECENT 256                        /* datagrams forwarded lately, by hash */
 #define CIRCLING_INTERVAL_NS 100000000ull /* the same bytes from someone else within this time have circled */
+#define COPY_COST 256                     /* bytes that a copy costs beside its own: headers, and the time to send it */
+/* A context says something every half second, older ones every five. */
+#define KNOWN_NS (10 * UM_NS_PER_SEC) /* an address that is heard for so long is no newcomer any more */
+#define CLIENT_RATE 20 /* datagrams a second, of MAX_DATAGRAM bytes, that an address may send for each client */
+#define MAX_DATAGRAM 1500
+#define BURST_SECONDS 2
+#define START_DATAGRAMS                                                                                                \
+    64 /* that an address may send for each client while all are new: its initial phase, and then some */
+#define SILENT_NS (15 * UM_NS_PER_SEC) /* a client that was not heard for so long makes room in a full table */
+
+/* What may be sent to others. May be overdrawn by one datagram, so that any datagram can be paid. */
+struct budget {
+    int64_t bytes;
+    uint64_t filled_ns;
+};
+
+/* The clients with one address. */
+struct address {
+    uint32_t ip;
+    uint32_t clients;     /* 0: about to be removed */
+    uint32_t established; /* of those, heard for KNOWN_NS */
+    uint64_t since_ns;
+    uint64_t start_datagrams; /* sent at the expense of engine->start_bytes */
+    struct budget budget;     /* from KNOWN_NS on */
+};
 
 struct client {
     struct um_list node; /* of engine->clients, least recently heard first */
+    struct address *address;
     uint8_t key[KEY_LEN];
     uint32_t ip;
     uint16_t port;
-    uint64_t heard_ns;
+    bool established; /* counted by its address */
+    uint64_t since_ns, heard_ns;
 };
 
 struct recent {
@@ -36,11 +65,88 @@ struct um_lbmrd {
     struct um_lbmrd_config config;
     struct um_lbmrd_stats stats;
     struct um_list clients;
-    struct um_map by_address;
+    struct um_map by_address; /* struct client by address and port */
+    struct um_map addresses;  /* struct address; each has clients */
+    struct budget newcomers;
+    uint64_t created_ns;
+    int64_t start_bytes; /* left of config.start_burst */
     uint64_t next_check_ns;
     struct recent recent[RECENT];
-    struct um_log_limit invalid_limit, send_limit, full_limit, self_limit;
+    struct um_log_limit invalid_limit, send_limit, full_limit, self_limit, added_limit, removed_limit, budget_limit;
 };
+
+/* ---- budgets ---- */
+
+static struct budget full_budget(const struct um_lbmrd *engine, uint64_t now_ns)
+{
+    return (struct budget){.bytes = (int64_t)engine->config.output_burst, .filled_ns = now_ns};
+}
+
+static void refill(struct budget *budget, uint64_t now_ns, uint64_t rate, uint64_t burst)
+{
+    uint64_t passed_ns = now_ns - budget->filled_ns;
+    uint64_t most_ns = 3600 * UM_NS_PER_SEC; /* keeps the product small */
+    passed_ns = passed_ns < most_ns ? passed_ns : most_ns;
+    int64_t more = (int64_t)((double)rate * (double)passed_ns / (double)UM_NS_PER_SEC);
+    if (more > 0) {
+        budget->filled_ns = now_ns;
+        budget->bytes += more;
+    }
+    if (budget->bytes > (int64_t)burst) {
+        budget->bytes = (int64_t)burst;
+    }
+}
+
+static bool spend(struct budget *budget, int64_t cost)
+{
+    if (budget->bytes <= 0) {
+        return false;
+    }
+    budget->bytes -= cost;
+    return true;
+}
+
+/* Others that come, forged ones too, make each datagram dearer; they must not silence those that are here. */
+static void refill_address(const struct um_lbmrd *engine, struct address *address, uint64_t now_ns)
+{
+    const struct um_lbmrd_config *config = &engine->config;
+    uint64_t own = address->established > 0 ? address->established : 1;
+    uint64_t rate = own * CLIENT_RATE * um_map_count(&engine->by_address) * (MAX_DATAGRAM + COPY_COST);
+    rate = rate < config->max_output_rate ? rate : config->max_output_rate;
+    rate = rate > config->output_rate ? rate : config->output_rate;
+    uint64_t burst = rate * BURST_SECONDS;
+    refill(&address->budget, now_ns, rate, burst > config->output_burst ? burst : config->output_burst);
+}
+
+/* When the daemon has started, all are new and say at once what there is to say. */
+static bool pay_as_starter(struct um_lbmrd *engine, struct address *address, int64_t cost)
+{
+    if (address->since_ns - engine->created_ns >= KNOWN_NS || engine->start_bytes <= 0 ||
+        address->start_datagrams >= (uint64_t)address->clients * START_DATAGRAMS) {
+        return false;
+    }
+    address->start_datagrams++;
+    engine->start_bytes -= cost;
+    return true;
+}
+
+/* May this be forwarded? Then it is paid by its address, or, as long as that is new, by all newcomers together: a
+ * sender that takes a new address for each datagram has no more than one that keeps its own. */
+static bool pay(struct um_lbmrd *engine, struct address *address, uint64_t now_ns, size_t len)
+{
+    int64_t cost = (int64_t)(um_map_count(&engine->by_address) * (len + COPY_COST));
+    if (address != NULL && now_ns - address->since_ns >= KNOWN_NS) {
+        refill_address(engine, address, now_ns);
+        return spend(&address->budget, cost);
+    }
+    if (address != NULL && pay_as_starter(engine, address, cost)) {
+        return true;
+    }
+    refill(&engine->newcomers, now_ns, engine->config.output_rate, engine->config.output_burst);
+    return spend(&engine->newcomers, cost);
+}
+
+/* ---- clients ---- */
 
 struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t now_ns)
 {
@@ -51,6 +157,10 @@ struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t 
     engine->config = *config;
     um_list_init(&engine->clients);
     um_map_init(&engine->by_address, NULL);
+    um_map_init(&engine->addresses, NULL);
+    engine->newcomers = full_budget(engine, now_ns);
+    engine->created_ns = now_ns;
+    engine->start_bytes = (int64_t)config->start_burst;
     engine->next_check_ns = now_ns + config->activity_ns;
     return engine;
 }
@@ -69,9 +179,15 @@ static const char *ip_text(uint32_t ip, char out[INET_ADDRSTRLEN])
 
 static void remove_client(struct um_lbmrd *engine, struct client *client)
 {
+    struct address *address = client->address;
     um_list_remove(&client->node);
     um_map_remove(&engine->by_address, client->key, KEY_LEN);
+    address->established -= client->established;
     um_free(client);
+    if (--address->clients == 0) {
+        um_map_remove(&engine->addresses, &address->ip, sizeof(address->ip));
+        um_free(address);
+    }
 }
 
 void um_lbmrd_destroy(struct um_lbmrd *engine)
@@ -85,33 +201,90 @@ void um_lbmrd_destroy(struct um_lbmrd *engine)
         remove_client(engine, UM_CONTAINER_OF(it, struct client, node));
     }
     um_map_clear(&engine->by_address);
+    um_map_clear(&engine->addresses);
     um_free(engine);
+}
+
+static struct address *find_address(const struct um_lbmrd *engine, uint32_t ip)
+{
+    return um_map_get(&engine->addresses, &ip, sizeof(ip));
+}
+
+/* NULL: out of memory. */
+static struct address *new_address(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip)
+{
+    struct address *address = um_calloc(1, sizeof(*address));
+    if (address == NULL) {
+        return NULL;
+    }
+    *address = (struct address){.ip = ip, .since_ns = now_ns, .budget = full_budget(engine, now_ns)};
+    if (um_map_put(&engine->addresses, &address->ip, sizeof(address->ip), address) != 0) {
+        um_free(address);
+        return NULL;
+    }
+    return address;
+}
+
+/* Is there room, if need be that of a client that has not been heard for a while? */
+static bool make_room(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip)
+{
+    const struct address *address = find_address(engine, ip);
+    if (address != NULL && address->clients >= engine->config.max_address_clients) {
+        return false;
+    }
+    if (um_map_count(&engine->by_address) < engine->config.max_clients) {
+        return true;
+    }
+    struct um_list *first = um_list_first(&engine->clients);
+    struct client *oldest = first == NULL ? NULL : UM_CONTAINER_OF(first, struct client, node);
+    if (oldest == NULL || now_ns - oldest->heard_ns < SILENT_NS) {
+        return false;
+    }
+    engine->stats.evicted_clients++;
+    remove_client(engine, oldest);
+    return true;
+}
+
+/* NULL: out of memory. */
+static struct client *new_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
+{
+    struct client *client = um_calloc(1, sizeof(*client));
+    if (client == NULL) {
+        return NULL;
+    }
+    struct address *address = find_address(engine, ip);
+    make_key(client->key, ip, port);
+    client->ip = ip;
+    client->port = port;
+    client->since_ns = client->heard_ns = now_ns;
+    client->address = address != NULL ? address : new_address(engine, now_ns, ip);
+    if (client->address == NULL) {
+        um_free(client);
+        return NULL;
+    }
+    client->address->clients++;
+    um_list_push_back(&engine->clients, &client->node);
+    if (um_map_put(&engine->by_address, client->key, KEY_LEN, client) != 0) {
+        remove_client(engine, client);
+        return NULL;
+    }
+    return client;
 }
 
 static void add_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
 {
     char text[INET_ADDRSTRLEN];
-    struct client *client = NULL;
-    if (um_map_count(&engine->by_address) < engine->config.max_clients) {
-        client = um_calloc(1, sizeof(*client));
-    }
-    if (client != NULL) {
-        make_key(client->key, ip, port);
-    }
-    if (client == NULL || um_map_put(&engine->by_address, client->key, KEY_LEN, client) != 0) {
-        um_free(client);
+    if (!make_room(engine, now_ns, ip) || new_client(engine, now_ns, ip, port) == NULL) {
         engine->stats.refused_clients++;
         um_log_limited(&engine->full_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-3",
-                       "client %s:%u not added: %zu clients of at most %zu; it will not receive forwarded datagrams",
-                       ip_text(ip, text), port, um_map_count(&engine->by_address), engine->config.max_clients);
+                       "client %s:%u not added: %zu clients of at most %zu, at most %zu of one address; it will not "
+                       "receive forwarded datagrams",
+                       ip_text(ip, text), port, um_map_count(&engine->by_address), engine->config.max_clients,
+                       engine->config.max_address_clients);
         return;
     }
-    client->ip = ip;
-    client->port = port;
-    client->heard_ns = now_ns;
-    um_list_push_back(&engine->clients, &client->node);
-    um_log(UM_LOG_INFO, "Lbmrd-um-1", "client %s:%u added, now %zu", ip_text(ip, text), port,
-           um_map_count(&engine->by_address));
+    um_log_limited(&engine->added_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-1",
+                   "client %s:%u added, now %zu", ip_text(ip, text), port, um_map_count(&engine->by_address));
 }
 
 static void hear_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
@@ -124,9 +297,15 @@ static void hear_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, u
         return;
     }
     client->heard_ns = now_ns;
+    if (!client->established && now_ns - client->since_ns >= KNOWN_NS) {
+        client->established = true;
+        client->address->established++;
+    }
     um_list_remove(&client->node);
     um_list_push_back(&engine->clients, &client->node);
 }
+
+/* ---- forwarding ---- */
 
 static void send_to(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port, const uint8_t *data,
                     size_t len)
@@ -171,12 +350,12 @@ static void log_fault(struct um_lbmrd *engine, uint64_t now_ns, enum um_lbmr_fau
 static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
                     uint16_t port)
 {
-    uint32_t hash = um_hash_murmur2(data, len);
+    uint32_t hash = um_hash_bytes(data, len);
     struct recent *recent = &engine->recent[hash % RECENT];
     if (recent->at_ns != 0 && recent->hash == hash && now_ns - recent->at_ns < CIRCLING_INTERVAL_NS &&
         (recent->ip != ip || recent->port != port)) {
         engine->stats.circling++;
-        um_log_limited(&engine->self_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-5",
+        um_log_limited(&engine->self_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-9",
                        "datagram dropped: the same bytes were forwarded just now for another sender");
         return true;
     }
@@ -220,6 +399,16 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
     if (circles(engine, now_ns, data, len, ip, port)) {
         return;
     }
+    if (!pay(engine, find_address(engine, ip), now_ns, len)) {
+        char text[INET_ADDRSTRLEN];
+        engine->stats.over_budget++;
+        um_log_limited(
+            &engine->budget_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-10",
+            "datagram of %s:%u not forwarded: that address, or what is new here, has used up its budget of bytes sent "
+            "to %zu clients",
+            ip_text(ip, text), port, um_map_count(&engine->by_address));
+        return;
+    }
     UM_LIST_FOREACH_SAFE(it, next, &engine->clients)
     {
         const struct client *client = UM_CONTAINER_OF(it, struct client, node);
@@ -239,8 +428,10 @@ void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)
         if (now_ns - client->heard_ns <= engine->config.ttl_ns) {
             return; /* the others were heard later */
         }
-        um_log(UM_LOG_INFO, "Lbmrd-um-2", "client %s:%u removed after %llu ms of silence", ip_text(client->ip, text),
-               client->port, (unsigned long long)((now_ns - client->heard_ns) / 1000000));
+        um_log_limited(&engine->removed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-2",
+                       "client %s:%u removed after %llu ms of silence, now %zu", ip_text(client->ip, text),
+                       client->port, (unsigned long long)((now_ns - client->heard_ns) / 1000000),
+                       um_map_count(&engine->by_address) - 1);
         remove_client(engine, client);
     }
 }

@@ -1,4 +1,4 @@
-/* The lbmrd daemon without its socket: client table, forwarding, reaping.
+/* The lbmrd daemon without its socket: client table, budgets, forwarding, reaping.
  * Owned and called by one thread; time and datagrams are given to it, sends
  * leave through the operations table. Logs through um_log(). */
 #ifndef UM_RESOLVER_UM_LBMRD_ENGINE_H
@@ -7,12 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UM_LBMRD_MAX_CLIENTS 16384 /* default bound; a forged sender can fill the table, not the memory */
+/* Nothing in the protocol proves that a sender has the address it claims. So every address has a bound, and what it may
+ * have sent to others has a budget; whoever is new shares one more budget with all others that are. */
+#define UM_LBMRD_MAX_CLIENTS 16384        /* default bound; a forged sender can fill the table, not the memory */
+#define UM_LBMRD_MAX_ADDRESS_CLIENTS 1024 /* default bound of clients (ports) with one address */
+#define UM_LBMRD_OUTPUT_RATE (16u << 20)  /* default budget: bytes a second of what an address sends, copies too */
+#define UM_LBMRD_OUTPUT_BURST (32u << 20)
+/* What a datagram costs grows with the clients, and so does what those that have been here for a while may send. */
+#define UM_LBMRD_MAX_OUTPUT_RATE (512ull << 20) /* default: no address gets more, however many clients there are */
+#define UM_LBMRD_START_BURST (32ull << 30)      /* default: for all that are there when the daemon starts, together */
 
 struct um_lbmrd_config {
     uint64_t ttl_ns;      /* a client unheard for longer is removed */
     uint64_t activity_ns; /* how often that is checked */
-    size_t max_clients;
+    size_t max_clients, max_address_clients;
+    uint64_t output_rate, output_burst; /* bytes a second, bytes: of each address, and of the newcomers together */
+    uint64_t max_output_rate;           /* bytes a second that the budget of an address grows to; 0: it does not grow */
+    uint64_t start_burst; /* bytes: what newcomers may have sent in the first seconds of the daemon, beside that */
     uint32_t own_ip; /* network order; a datagram that claims to come from here is dropped, it would circle for ever */
     uint16_t own_port;
     /* Send one datagram; ip in network order, port in host order. 0 or an errno value. */
@@ -22,6 +33,8 @@ struct um_lbmrd_config {
 
 struct um_lbmrd_stats {
     uint64_t received, keepalives, forwarded, send_errors, invalid, from_self, refused_clients;
+    uint64_t evicted_clients; /* silent for a while when the table was full and somebody new came */
+    uint64_t over_budget;     /* datagrams not forwarded: their address, or the newcomers, had used up their budget */
     uint64_t circling; /* came back from another daemon that had been made a client (a forged address does that) */
 };
 

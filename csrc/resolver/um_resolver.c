@@ -1,5 +1,5 @@
-/* The resolver of a context: options into engine configuration, the engine on
- * the loop's timer, datagrams through the multicast or the unicast agent.
+/* The resolver of a context: options into engine configuration, the engine and
+ * its cache on the loop's timer, datagrams through the multicast or unicast agent.
  * Everything runs on the context's loop. */
 #include "resolver/um_resolver.h"
 
@@ -29,7 +29,7 @@ struct um_resolver {
 
 static uint64_t ms(unsigned long value)
 {
-    return value * UM_NS_PER_MS;
+    return um_ms_ns(value);
 }
 
 /* 0 stays 0 (disabled); anything else is at least one tick. */
@@ -52,7 +52,10 @@ static enum um_tr_sent send_datagram(void *io, const uint8_t *data, size_t len)
 static void set_timer(void *io, uint64_t due_ns)
 {
     struct um_resolver *resolver = io;
-    if (due_ns == UM_NEVER || !resolver->udp) {
+    if (!resolver->udp) { /* what the cache knows of other services grows old all the same */
+        due_ns = um_tr_cache_due(um_tr_engine_cache(resolver->engine));
+    }
+    if (due_ns == UM_NEVER) {
         um_timer_cancel(um_loop_wheel(resolver->loop), &resolver->timer);
     } else if (!um_timer_armed(&resolver->timer) || resolver->timer.due_ns != due_ns) {
         um_timer_arm(um_loop_wheel(resolver->loop), &resolver->timer, due_ns);
@@ -61,7 +64,12 @@ static void set_timer(void *io, uint64_t due_ns)
 
 static void on_timer(struct um_timer *timer, uint64_t now_ns)
 {
-    um_tr_engine_on_timer(UM_CONTAINER_OF(timer, struct um_resolver, timer)->engine, now_ns);
+    struct um_resolver *resolver = UM_CONTAINER_OF(timer, struct um_resolver, timer);
+    if (resolver->udp) {
+        um_tr_engine_on_timer(resolver->engine, now_ns);
+    } else {
+        um_tr_cache_on_timer(um_tr_engine_cache(resolver->engine), now_ns);
+    }
 }
 
 /* ---- creation ---- */
@@ -218,7 +226,7 @@ struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const s
                        interval(opts->resolver_advertisement_maximum_initial_interval, UM_TR_INITIAL_ADVERT_TICK_NS),
                    .initial_duration_ns = ms(opts->resolver_advertisement_minimum_initial_duration),
                    .sustain_ns = interval(opts->resolver_advertisement_sustain_interval, UM_TR_SUSTAIN_TICK_NS),
-                   .sustain_duration_ns = opts->resolver_advertisement_minimum_sustain_duration * UM_NS_PER_SEC,
+                   .sustain_duration_ns = um_s_ns(opts->resolver_advertisement_minimum_sustain_duration),
                    .first_at_once = opts->resolver_send_initial_advertisement != 0},
         .immediate_response = opts->resolver_advertisement_send_immediate_response != 0,
         .final_advertisements = opts->resolver_send_final_advertisements != 0,
@@ -235,8 +243,8 @@ void um_resolver_withdraw(struct um_resolver *resolver, struct um_tr_advert *adv
     um_tr_engine_withdraw(resolver->engine, um_loop_now(resolver->loop), advert);
 }
 
-struct um_tr_topic *um_resolver_subscribe(struct um_resolver *resolver, const char *topic,
-                                          const struct um_receiver_options *opts, bool internal, void *topic_user)
+struct um_tr_topic *um_resolver_lookup(struct um_resolver *resolver, const char *topic,
+                                       const struct um_receiver_options *opts, void *topic_user)
 {
     struct um_tr_query_options options = {
         .timing = {.min_initial_ns =
@@ -245,13 +253,18 @@ struct um_tr_topic *um_resolver_subscribe(struct um_resolver *resolver, const ch
                        interval(opts->resolver_query_maximum_initial_interval, UM_TR_INITIAL_QUERY_TICK_NS),
                    .initial_duration_ns = ms(opts->resolver_query_minimum_initial_duration),
                    .sustain_ns = interval(opts->resolver_query_sustain_interval, UM_TR_SUSTAIN_TICK_NS),
-                   .sustain_duration_ns = opts->resolver_query_minimum_sustain_duration * UM_NS_PER_SEC},
+                   .sustain_duration_ns = um_s_ns(opts->resolver_query_minimum_sustain_duration)},
         .sources_threshold = opts->resolution_number_of_sources_query_threshold,
         .no_source_threshold = opts->resolution_no_source_notification_threshold,
     };
     options.timing.first_at_once = options.timing.min_initial_ns != 0 && options.timing.max_initial_ns != 0;
     something_to_resolve(resolver);
-    return um_tr_engine_subscribe(resolver->engine, um_loop_now(resolver->loop), topic, &options, internal, topic_user);
+    return um_tr_engine_lookup(resolver->engine, um_loop_now(resolver->loop), topic, &options, topic_user);
+}
+
+void um_resolver_receive(struct um_resolver *resolver, struct um_tr_topic *topic, bool internal)
+{
+    um_tr_engine_receive(resolver->engine, um_loop_now(resolver->loop), topic, internal);
 }
 
 void um_resolver_unsubscribe(struct um_resolver *resolver, struct um_tr_topic *topic)
@@ -260,14 +273,25 @@ void um_resolver_unsubscribe(struct um_resolver *resolver, struct um_tr_topic *t
 }
 
 void um_resolver_topic_set_thresholds(struct um_tr_topic *topic, uint64_t sources_query_threshold,
-                                      uint64_t no_source_threshold)
+                                      uint64_t no_source_threshold, bool internal)
 {
-    um_tr_topic_set_thresholds(topic, sources_query_threshold, no_source_threshold);
+    um_tr_topic_set_thresholds(topic, sources_query_threshold, no_source_threshold, internal);
 }
 
 unsigned um_resolver_topic_sources(const struct um_tr_topic *topic)
 {
     return um_tr_topic_sources(topic);
+}
+
+bool um_resolver_source_facts(const struct um_resolver *resolver, const char *topic,
+                              const lbm_transport_source_info_t *info, struct um_tr_source *out)
+{
+    return um_tr_engine_source_facts(resolver->engine, topic, info, out);
+}
+
+void um_resolver_source_used(struct um_resolver *resolver, const char *topic, const lbm_transport_source_info_t *info)
+{
+    um_tr_engine_source_used(resolver->engine, um_loop_now(resolver->loop), topic, info);
 }
 
 void um_resolver_source_ended(struct um_resolver *resolver, const char *topic, const lbm_transport_source_info_t *info)
@@ -283,7 +307,7 @@ struct um_tr_pattern *um_resolver_subscribe_pattern(struct um_resolver *resolver
     struct um_tr_timing timing = {
         .min_initial_ns = interval(opts->resolver_query_minimum_interval, UM_TR_WILDCARD_TICK_NS),
         .max_initial_ns = interval(opts->resolver_query_maximum_interval, UM_TR_WILDCARD_TICK_NS),
-        .initial_duration_ns = opts->resolver_query_minimum_duration * UM_NS_PER_SEC,
+        .initial_duration_ns = um_s_ns(opts->resolver_query_minimum_duration),
     };
     timing.first_at_once = timing.min_initial_ns != 0 && timing.max_initial_ns != 0;
     something_to_resolve(resolver);
@@ -317,6 +341,15 @@ int um_resolver_set_context_info(struct um_resolver *resolver, const char *name,
     return um_tr_engine_set_context_info(resolver->engine, name, request_ip, request_port);
 }
 
+void um_resolver_in_force(const struct um_resolver *resolver, struct um_context_options *out)
+{
+    if (resolver->multicast != NULL) {
+        um_tr_multicast_in_force(resolver->multicast, out);
+    } else if (resolver->lbmrd != NULL) {
+        um_tr_lbmrd_in_force(resolver->lbmrd, out);
+    }
+}
+
 void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out)
 {
     struct um_tr_stats stats;
@@ -334,17 +367,30 @@ void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *
     out->tr_rcv_unresolved_topics = stats.unresolved_topics;
 }
 
-void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns,
-                          uint64_t *cache_refused)
+void um_resolver_discards(const struct um_resolver *resolver, struct um_resolver_discards *out)
 {
     struct um_tr_stats stats;
     um_tr_engine_get_stats(resolver->engine, &stats);
-    *unknown_sender = stats.unknown_sender;
-    *refused_patterns = stats.refused_patterns;
-    *cache_refused = stats.cache_refused;
+    *out = (struct um_resolver_discards){.unknown_sender = stats.unknown_sender,
+                                         .refused_patterns = stats.refused_patterns,
+                                         .answers_deferred = stats.answers_deferred,
+                                         .cache_refused = stats.cache_refused,
+                                         .cache_expired = stats.cache_expired};
+}
+
+uint32_t um_resolver_domain_id(const struct um_resolver *resolver)
+{
+    return um_tr_engine_domain_id(resolver->engine);
 }
 
 void um_resolver_stats_reset(struct um_resolver *resolver)
 {
     um_tr_engine_reset_stats(resolver->engine);
+}
+
+void um_resolver_some_sources(const struct um_resolver *resolver, uint64_t now_ns, struct um_table_scan *scan,
+                              void (*visit)(void *arg, const struct um_tr_source *source, bool kept, uint64_t age_ns),
+                              void *arg)
+{
+    um_tr_cache_some_sources(um_tr_engine_cache(resolver->engine), now_ns, scan, visit, arg);
 }

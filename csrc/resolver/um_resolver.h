@@ -31,17 +31,21 @@ struct um_tr_source {
     uint32_t functionality; /* EXFUNC flags */
     int32_t cost;
     uint32_t domain_id;
+    uint32_t told_by; /* sender of the datagram, network order; with lbmrd, that daemon */
 };
+
+struct um_table_scan; /* base/um_table.h */
 
 struct um_resolver_events {
     /* A source of a subscribed topic is known (new, or offered again by a later advertisement while not joined). */
     void (*on_source)(void *topic_user, const struct um_tr_source *source);
-    /* It was withdrawn (final advertisement): deliver EOS. */
+    /* It was withdrawn (final advertisement), or would be if it were in the cache: deliver EOS if it is joined. */
     void (*on_source_gone)(void *topic_user, const struct um_tr_source *source);
-    /* resolution_no_source_notification_threshold reached, once per unresolved period. */
-    void (*on_no_source)(void *topic_user);
+    /* resolution_no_source_notification_threshold reached, once per unresolved period; `internal`: the 10 queries after
+     * which receivers of wildcards begin to linger. */
+    void (*on_no_source)(void *topic_user, bool internal);
     /* A topic of the cache matches a pattern for the first time: create the internal receiver (subscribe from inside).
-     * -1: not now; on_pattern_incomplete follows. */
+     * -1: no memory now; on_pattern_incomplete follows. 1: no room now; asked again with the next advertisement. */
     int (*on_pattern_match)(void *pattern_user, const char *topic);
     /* Every newly discovered source of any topic (resolver_source_notification_function). */
     void (*on_any_source)(void *user, const struct um_tr_source *source);
@@ -70,20 +74,27 @@ struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const s
 void um_resolver_withdraw(struct um_resolver *resolver,
                           struct um_tr_advert *advert); /* final advertisements if configured */
 
-/* Starts the query phases; on_source is called from inside for every source already known. `internal`: receiver of a
+/* Starts the query phases; nothing is offered yet. */
+struct um_tr_topic *um_resolver_lookup(struct um_resolver *resolver, const char *topic,
+                                       const struct um_receiver_options *opts, void *topic_user);
+/* There is a receiver: on_source is called from inside for every source already known, the first time. `internal`: of a
  * wildcard. */
-struct um_tr_topic *um_resolver_subscribe(struct um_resolver *resolver, const char *topic,
-                                          const struct um_receiver_options *opts, bool internal, void *topic_user);
+void um_resolver_receive(struct um_resolver *resolver, struct um_tr_topic *topic, bool internal);
 void um_resolver_unsubscribe(struct um_resolver *resolver, struct um_tr_topic *topic);
 void um_resolver_topic_set_thresholds(struct um_tr_topic *topic, uint64_t sources_query_threshold,
-                                      uint64_t no_source_threshold); /* live options */
+                                      uint64_t no_source_threshold, bool internal); /* live options */
 /* Sources currently known for a topic (for thresholds and linger). */
 unsigned um_resolver_topic_sources(const struct um_tr_topic *topic);
+/* What is known of a source now. False: it is not remembered. */
+bool um_resolver_source_facts(const struct um_resolver *resolver, const char *topic,
+                              const lbm_transport_source_info_t *info, struct um_tr_source *out);
+/* Something was received from this source: it is remembered while it lasts. */
+void um_resolver_source_used(struct um_resolver *resolver, const char *topic, const lbm_transport_source_info_t *info);
 /* The session of this source ended (EOS): remove it from the cache, re-query by the threshold rule. */
 void um_resolver_source_ended(struct um_resolver *resolver, const char *topic, const lbm_transport_source_info_t *info);
 
 /* `match` decides (PCRE2, POSIX regex or the application's callback live in core); pattern text goes into queries.
- * on_pattern_match is called from inside for every topic already in the cache. */
+ * on_pattern_match is called for every topic already in the cache: the first from inside, the rest by and by. */
 struct um_tr_pattern *um_resolver_subscribe_pattern(struct um_resolver *resolver, const char *pattern, int pattern_type,
                                                     const struct um_wildcard_receiver_options *opts,
                                                     bool (*match)(void *pattern_user, const char *topic),
@@ -102,11 +113,23 @@ int um_resolver_request(struct um_resolver *resolver, uint16_t flags, uint32_t i
 int um_resolver_set_context_info(struct um_resolver *resolver, const char *name, uint32_t request_ip,
                                  uint16_t request_port);
 
+/* Writes the addresses, ports and buffer sizes that its sockets have. The list of lbmrd must be the caller's to change.
+ */
+void um_resolver_in_force(const struct um_resolver *resolver, struct um_context_options *out);
+
 /* Fills the tr_* fields. */
 void um_resolver_stats(const struct um_resolver *resolver, lbm_context_stats_t *out);
 void um_resolver_stats_reset(struct um_resolver *resolver);
+/* Sources in the cache, step by step; see um_tr_cache_some_sources(). */
+void um_resolver_some_sources(const struct um_resolver *resolver, uint64_t now_ns, struct um_table_scan *scan,
+                              void (*visit)(void *arg, const struct um_tr_source *source, bool kept, uint64_t age_ns),
+                              void *arg);
+/* The topic resolution domain this context is in, as far as it has heard; 0: unknown. */
+uint32_t um_resolver_domain_id(const struct um_resolver *resolver);
 /* What lbm_context_stats_t has no field for. */
-void um_resolver_discards(const struct um_resolver *resolver, uint64_t *unknown_sender, uint64_t *refused_patterns,
-                          uint64_t *cache_refused);
+struct um_resolver_discards {
+    uint64_t unknown_sender, refused_patterns, answers_deferred, cache_refused, cache_expired;
+};
+void um_resolver_discards(const struct um_resolver *resolver, struct um_resolver_discards *out);
 
 #endif

@@ -8,7 +8,7 @@
 #include "net/um_loop.h"
 #include "resolver/um_tr_engine.h"
 
-#define UM_TR_BATCH 16       /* datagrams per receive call */
+#define UM_TR_BATCH 4        /* datagrams per receive call */
 #define UM_TR_DATAGRAM 65536 /* largest that UDP can carry */
 
 /* Buffers of one batched receive, shared by the sockets of a resolver. */
@@ -29,6 +29,7 @@ struct um_tr_multicast;
 struct um_tr_multicast *um_tr_multicast_create(struct um_loop *loop, const struct um_context_options *opts,
                                                struct um_tr_inbox *inbox, struct um_tr_engine *engine);
 enum um_tr_sent um_tr_multicast_send(struct um_tr_multicast *agent, const uint8_t *data, size_t len);
+void um_tr_multicast_in_force(const struct um_tr_multicast *agent, struct um_context_options *out);
 void um_tr_multicast_close(struct um_tr_multicast *agent);
 
 struct um_tr_lbmrd;
@@ -37,6 +38,7 @@ struct um_tr_lbmrd *um_tr_lbmrd_create(struct um_loop *loop, const struct um_con
                                        struct um_tr_inbox *inbox, struct um_tr_engine *engine);
 enum um_tr_sent um_tr_lbmrd_send(struct um_tr_lbmrd *agent, const uint8_t *data, size_t len);
 void um_tr_lbmrd_start(struct um_tr_lbmrd *agent); /* the context has something to resolve */
+void um_tr_lbmrd_in_force(const struct um_tr_lbmrd *agent, struct um_context_options *out);
 void um_tr_lbmrd_close(struct um_tr_lbmrd *agent);
 
 #endif

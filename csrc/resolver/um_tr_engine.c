@@ -1,6 +1,6 @@
-/* Topic resolution engine: life, ticks, datagrams in and out, statistics.
+/* Engine of UDP topic resolution: life, ticks, datagrams in and out, statistics.
  * Driven by the agents (um_resolver.c) or the simulator; one thread.
- * The caches are in um_tr_source_side.c and um_tr_receiver_side.c. */
+ * What is known of topics is in the cache (um_tr_cache.h). */
 #include "resolver/um_tr_private.h"
 
 #include <arpa/inet.h>
@@ -19,7 +19,7 @@ static const uint64_t lane_ticks[UM_TR_LANE_COUNT] = {
     [UM_TR_LANE_WILDCARD_QUERY] = UM_TR_WILDCARD_TICK_NS,
 };
 
-/* ---- nesting and deferred frees ---- */
+/* ---- nesting and the timer ---- */
 
 static uint64_t next_wakeup(const struct um_tr_engine *engine)
 {
@@ -28,6 +28,8 @@ static uint64_t next_wakeup(const struct um_tr_engine *engine)
         uint64_t due = um_tr_lane_next(&engine->lanes[i]);
         next = due < next ? due : next;
     }
+    uint64_t cache = um_tr_cache_due(engine->cache);
+    next = cache < next ? cache : next;
     uint64_t request = tr_requests_next(engine);
     return request < next ? request : next;
 }
@@ -36,28 +38,27 @@ void tr_enter(struct um_tr_engine *engine, uint64_t now_ns)
 {
     engine->depth++;
     engine->now_ns = now_ns > engine->now_ns ? now_ns : engine->now_ns;
+    um_tr_cache_enter(engine->cache, engine->now_ns);
 }
 
 void tr_leave(struct um_tr_engine *engine)
 {
-    if (--engine->depth > 0) {
-        return;
-    }
-    while (engine->graves != NULL) {
-        struct tr_grave *grave = engine->graves;
-        engine->graves = grave->next;
-        um_free(grave);
-    }
-    if (engine->wakeup_stale) {
+    um_tr_cache_leave(engine->cache);
+    if (--engine->depth == 0 && engine->wakeup_stale) {
         engine->wakeup_stale = false;
         engine->ops.set_timer(engine->io, next_wakeup(engine));
     }
 }
 
-void tr_bury(struct um_tr_engine *engine, struct tr_grave *grave)
+/* One timer serves both; the cache may be called by others than the engine. */
+static void cache_set_timer(void *owner, uint64_t due_ns)
 {
-    grave->next = engine->graves;
-    engine->graves = grave;
+    struct um_tr_engine *engine = owner;
+    engine->wakeup_stale = true;
+    if (engine->depth == 0) {
+        engine->wakeup_stale = false;
+        engine->ops.set_timer(engine->io, next_wakeup(engine));
+    }
 }
 
 /* ---- tasks ---- */
@@ -88,7 +89,7 @@ const struct um_tr_timing *tr_intern_timing(struct um_tr_engine *engine, const s
 void tr_task_init(struct tr_task *task, enum tr_task_kind kind, const struct um_tr_timing *timing)
 {
     um_list_init(&task->item.node);
-    task->kind = kind;
+    task->item.kind = kind;
     task->timing = timing;
     task->schedule.phase = UM_TR_QUIESCENT;
     task->schedule.due_ns = UM_NEVER;
@@ -97,7 +98,7 @@ void tr_task_init(struct tr_task *task, enum tr_task_kind kind, const struct um_
 static enum um_tr_lane_kind task_lane(const struct tr_task *task)
 {
     bool initial = task->schedule.phase == UM_TR_INITIAL;
-    switch (task->kind) {
+    switch (task->item.kind) {
     case TR_TASK_ADVERT:
         return initial ? UM_TR_LANE_INITIAL_ADVERT : UM_TR_LANE_SUSTAIN_ADVERT;
     case TR_TASK_QUERY:
@@ -112,7 +113,7 @@ void tr_task_place(struct um_tr_engine *engine, struct tr_task *task)
     engine->wakeup_stale = true;
     if (task->schedule.due_ns == UM_NEVER) {
         um_list_remove(&task->item.node);
-        um_list_push_back(&engine->quiet[task->kind], &task->item.node);
+        um_list_push_back(&engine->quiet[task->item.kind], &task->item.node);
         return;
     }
     um_tr_lane_place(&engine->lanes[task_lane(task)], &task->item, task->schedule.due_ns);
@@ -123,20 +124,10 @@ void tr_task_idle(struct tr_task *task)
     um_list_remove(&task->item.node);
 }
 
-uint32_t tr_hash(const struct um_tr_engine *engine, const char *name, size_t len)
+uint32_t tr_own_hash(const struct um_tr_engine *engine, const char *name, size_t len)
 {
     return engine->config.hash != NULL ? engine->config.hash(name, len, engine->config.hash_user)
-                                       : um_hash_murmur2(name, len);
-}
-
-const char *tr_printable(const char *name, char out[UM_LBMR_NAME_MAX + 1])
-{
-    size_t i = 0;
-    for (; name[i] != '\0' && i < UM_LBMR_NAME_MAX; i++) {
-        out[i] = (unsigned char)name[i] < 0x20 || (unsigned char)name[i] >= 0x7f ? '?' : name[i];
-    }
-    out[i] = '\0';
-    return out;
+                                       : um_hash_bytes(name, len);
 }
 
 uint32_t tr_engine_ms(const struct um_tr_engine *engine)
@@ -218,42 +209,38 @@ void tr_flush_datagram(struct um_tr_engine *engine, struct um_lbmr_builder *buil
 
 static bool add_task_record(struct um_tr_engine *engine, struct um_lbmr_builder *builder, struct tr_task *task)
 {
-    switch (task->kind) {
+    switch (task->item.kind) {
     case TR_TASK_ADVERT:
         return tr_advert_add_record(engine, builder, UM_CONTAINER_OF(task, struct um_tr_advert, task));
-    case TR_TASK_QUERY: {
-        struct tr_entry *entry = UM_CONTAINER_OF(task, struct tr_entry, task);
-        return um_lbmr_add_tqr(builder, entry->name, entry->name_len);
-    }
+    case TR_TASK_QUERY:
+        return tr_query_add_record(builder, UM_CONTAINER_OF(task, struct tr_query, task));
     default: {
-        struct tr_pattern_stream *stream = UM_CONTAINER_OF(task, struct tr_pattern_stream, task);
-        return um_lbmr_add_wildcard_tqr(builder, 1, stream->text, stream->len);
+        const struct um_tr_wanted *wanted = UM_CONTAINER_OF(task, struct tr_stream, task)->wanted;
+        return um_lbmr_add_wildcard_tqr(builder, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE, wanted->text, wanted->len);
     }
     }
 }
 
 static void task_sent(struct um_tr_engine *engine, struct tr_task *task, bool really)
 {
-    switch (task->kind) {
+    switch (task->item.kind) {
     case TR_TASK_ADVERT:
         tr_advert_sent(engine, UM_CONTAINER_OF(task, struct um_tr_advert, task));
         return; /* may be gone */
     case TR_TASK_QUERY:
-        um_tr_schedule_sent(&task->schedule, task->timing, engine->now_ns);
-        tr_task_place(engine, task);
-        tr_query_sent(engine, UM_CONTAINER_OF(task, struct tr_entry, task), really);
-        return;
+        tr_query_sent(engine, UM_CONTAINER_OF(task, struct tr_query, task), really);
+        return; /* may be gone */
     default:
         um_tr_schedule_sent(&task->schedule, task->timing, engine->now_ns);
         tr_task_place(engine, task);
-        UM_CONTAINER_OF(task, struct tr_pattern_stream, task)->queried = true;
+        task->item.flags |= TR_QUERIED;
         return;
     }
 }
 
 static bool task_suppressed(const struct tr_task *task)
 {
-    return task->kind == TR_TASK_QUERY && !tr_query_wanted(UM_CONTAINER_OF(task, struct tr_entry, task));
+    return task->item.kind == TR_TASK_QUERY && tr_query_suppressed(UM_CONTAINER_OF(task, struct tr_query, task));
 }
 
 static void run_lane(struct um_tr_engine *engine, enum um_tr_lane_kind kind)
@@ -302,6 +289,7 @@ void um_tr_engine_on_timer(struct um_tr_engine *engine, uint64_t now_ns)
         tr_tm_flush(engine);
     }
     tr_requests_run(engine);
+    um_tr_cache_on_timer(engine->cache, engine->now_ns);
     tr_leave(engine);
 }
 
@@ -409,6 +397,7 @@ void um_tr_engine_on_packet(struct um_tr_engine *engine, uint64_t now_ns, const 
     struct um_lbmr_msg msg;
     unsigned detail;
     tr_enter(engine, now_ns);
+    engine->from_ip = from_ip;
     engine->stats.datagrams_received++;
     engine->stats.bytes_received += len + UDP_IP_HEADERS;
     enum um_lbmr_fault fault = um_lbmr_parse(data, len, &msg, &detail);
@@ -438,43 +427,56 @@ void um_tr_engine_on_packet(struct um_tr_engine *engine, uint64_t now_ns, const 
 
 /* ---- life and figures ---- */
 
-struct um_tr_engine *um_tr_engine_create(const struct um_tr_config *config, const struct um_tr_ops *ops, void *io,
-                                         const struct um_resolver_events *events, void *user, uint64_t now_ns)
+/* The cache, with datagrams as its first service. */
+static int create_cache(struct um_tr_engine *engine, const struct um_resolver_events *events, void *user)
 {
-    struct um_tr_engine *engine = um_calloc(1, sizeof *engine);
-    uint8_t *buffer = um_malloc(TR_BUFFER);
-    struct um_pattern_cache *patterns = um_pattern_cache_create(TR_PATTERN_CACHE);
-    if (engine == NULL || buffer == NULL || patterns == NULL) {
-        um_free(engine);
-        um_free(buffer);
-        um_pattern_cache_destroy(patterns);
-        um_error_nomem("topic resolution engine", sizeof *engine + TR_BUFFER);
-        return NULL;
+    struct um_tr_cache_config config = {.remember = engine->config.cache, .max = engine->config.cache_max};
+    struct um_tr_cache_owner owner = {.set_timer = cache_set_timer, .owner = engine};
+    engine->cache = um_tr_cache_create(&config, &owner, events, user, engine->start_ns);
+    if (engine->cache != NULL) {
+        engine->hearsay = um_tr_cache_add_service(engine->cache, UM_TR_HEARSAY, &tr_hearsay_ops, engine);
     }
-    engine->config = *config;
-    if (engine->config.cache_max == 0) {
-        engine->config.cache_max = UM_TR_CACHE_MAX;
-    }
-    engine->ops = *ops;
-    engine->io = io;
-    engine->events = *events;
-    engine->user = user;
-    engine->start_ns = engine->now_ns = now_ns;
-    engine->buffer = buffer;
-    engine->pattern_cache = patterns;
-    engine->tm_due_ns = UM_NEVER;
+    return engine->hearsay == NULL ? -1 : 0;
+}
+
+static void init_lists(struct um_tr_engine *engine)
+{
     for (int i = 0; i < UM_TR_LANE_COUNT; i++) {
-        um_tr_lane_init(&engine->lanes[i], lane_ticks[i], &config->rates[i], now_ns);
+        um_tr_lane_init(&engine->lanes[i], lane_ticks[i], &engine->config.rates[i], engine->start_ns);
     }
     for (int i = 0; i < TR_TASK_KINDS; i++) {
         um_list_init(&engine->quiet[i]);
     }
     um_list_init(&engine->timings);
-    um_list_init(&engine->adverts);
-    um_list_init(&engine->patterns);
     um_list_init(&engine->tm_queue);
     um_list_init(&engine->requests);
-    um_map_init(&engine->streams, NULL);
+}
+
+struct um_tr_engine *um_tr_engine_create(const struct um_tr_config *config, const struct um_tr_ops *ops, void *io,
+                                         const struct um_resolver_events *events, void *user, uint64_t now_ns)
+{
+    struct um_tr_engine *engine = um_calloc(1, sizeof *engine);
+    if (engine == NULL) {
+        um_error_nomem("topic resolution engine", sizeof *engine);
+        return NULL;
+    }
+    engine->config = *config;
+    engine->ops = *ops;
+    engine->io = io;
+    engine->start_ns = engine->now_ns = now_ns;
+    engine->tm_due_ns = UM_NEVER;
+    init_lists(engine);
+    engine->buffer = um_malloc(TR_BUFFER);
+    engine->pattern_cache = um_pattern_cache_create(TR_PATTERN_CACHE);
+    if (engine->buffer == NULL || engine->pattern_cache == NULL) {
+        um_error_nomem("topic resolution engine", TR_BUFFER);
+        um_tr_engine_destroy(engine);
+        return NULL;
+    }
+    if (create_cache(engine, events, user) != 0) {
+        um_tr_engine_destroy(engine);
+        return NULL;
+    }
     tr_refresh_trailer(engine);
     return engine;
 }
@@ -484,14 +486,49 @@ void um_tr_engine_set_host_id(struct um_tr_engine *engine, uint32_t host_id)
     engine->config.host_id = host_id;
 }
 
+static void free_tasks(struct um_list *list)
+{
+    struct um_list *it, *next;
+    UM_LIST_FOREACH_SAFE(it, next, list)
+    {
+        struct tr_task *task = UM_CONTAINER_OF(it, struct tr_task, item.node);
+        switch (task->item.kind) {
+        case TR_TASK_ADVERT:
+            um_free(UM_CONTAINER_OF(task, struct um_tr_advert, task));
+            break;
+        case TR_TASK_QUERY:
+            um_free(UM_CONTAINER_OF(task, struct tr_query, task));
+            break;
+        default:
+            um_free(UM_CONTAINER_OF(task, struct tr_stream, task));
+            break;
+        }
+    }
+}
+
+/* Adverts, queries and streams: each is in a lane or quiescent. */
+static void free_all_tasks(struct um_tr_engine *engine)
+{
+    for (int kind = 0; kind < UM_TR_LANE_COUNT; kind++) {
+        struct um_tr_lane *lane = &engine->lanes[kind];
+        free_tasks(&lane->ready);
+        for (size_t slot = 0; slot < UM_TR_LANE_SLOTS; slot++) {
+            free_tasks(&lane->slots[slot]);
+        }
+    }
+    for (int kind = 0; kind < TR_TASK_KINDS; kind++) {
+        free_tasks(&engine->quiet[kind]);
+    }
+    um_table_free(&engine->sources_by_topic);
+}
+
 void um_tr_engine_destroy(struct um_tr_engine *engine)
 {
     if (engine == NULL) {
         return;
     }
-    tr_source_side_free(engine);
-    tr_receiver_side_free(engine);
-    tr_patterns_free(engine);
+    free_all_tasks(engine);
+    um_tr_cache_destroy(engine->cache);
     tr_ext_free(engine);
     struct um_list *it, *next;
     UM_LIST_FOREACH_SAFE(it, next, &engine->timings)
@@ -503,6 +540,11 @@ void um_tr_engine_destroy(struct um_tr_engine *engine)
     um_free(engine);
 }
 
+struct um_tr_cache *um_tr_engine_cache(const struct um_tr_engine *engine)
+{
+    return engine->cache;
+}
+
 uint32_t um_tr_engine_domain_id(const struct um_tr_engine *engine)
 {
     return engine->domain_id;
@@ -510,23 +552,28 @@ uint32_t um_tr_engine_domain_id(const struct um_tr_engine *engine)
 
 bool um_tr_engine_has_sources(const struct um_tr_engine *engine)
 {
-    return !um_list_empty(&engine->adverts);
+    return engine->advert_count > 0;
 }
 
 bool um_tr_engine_has_receivers(const struct um_tr_engine *engine)
 {
-    return engine->subscribed_topics > 0 || !um_list_empty(&engine->patterns);
+    return um_tr_cache_wanted_topics(engine->cache) > 0 || um_tr_cache_has_patterns(engine->cache);
 }
 
 void um_tr_engine_get_stats(const struct um_tr_engine *engine, struct um_tr_stats *out)
 {
+    struct um_tr_cache_stats cache;
+    um_tr_cache_get_stats(engine->cache, &cache);
     *out = engine->stats;
     out->source_topics = engine->advert_topics;
-    out->receiver_topics = engine->entries.count;
-    out->unresolved_topics = engine->unresolved;
+    out->receiver_topics = cache.topics;
+    out->unresolved_topics = cache.unresolved_topics;
+    out->cache_refused = cache.cache_refused;
+    out->cache_expired = cache.cache_expired;
 }
 
 void um_tr_engine_reset_stats(struct um_tr_engine *engine)
 {
     memset(&engine->stats, 0, sizeof engine->stats);
+    um_tr_cache_reset_stats(engine->cache);
 }

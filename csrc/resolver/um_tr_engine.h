@@ -1,5 +1,6 @@
-/* Topic resolution without I/O: caches, schedules, limiters, answers. The agents
- * of um_resolver.c drive it with sockets, the simulator with a virtual clock.
+/* UDP topic resolution without I/O: advertisements, queries, limiters, answers,
+ * beside the cache that it feeds (um_tr_cache.h), which it makes and owns. The
+ * agents of um_resolver.c drive it with sockets, the simulator with a virtual clock.
  * Not thread-safe: confined to the context's loop. Callbacks run inside the
  * calls below and may call back into the engine; nothing they hold is freed
  * before the outermost call returns. */
@@ -7,6 +8,7 @@
 #define UM_RESOLVER_TR_ENGINE_H
 
 #include "resolver/um_resolver.h"
+#include "resolver/um_tr_cache.h"
 #include "resolver/um_tr_limiter.h"
 #include "resolver/um_tr_schedule.h"
 
@@ -26,12 +28,10 @@ enum um_tr_lane_kind {
 #define UM_TR_WILDCARD_TICK_NS (30 * UM_NS_PER_MS)
 #define UM_TR_SUSTAIN_TICK_NS (100 * UM_NS_PER_MS)
 
-#define UM_TR_CACHE_MAX 500000u /* some 200 MB: a flood of forged advertisements may not take more */
-
 struct um_tr_config {
     uint8_t ctxinst[8];
     bool cache;            /* resolver_cache */
-    size_t cache_max;      /* sources remembered; beyond, only those of topics with a receiver. 0: UM_TR_CACHE_MAX */
+    size_t cache_max;      /* sources remembered; beyond, only those in use. 0: UM_TR_CACHE_MAX */
     bool extended_options; /* not disable_extended_topic_resolution_message_options */
     bool queries_possible; /* false: no agent sends queries (UDP topic resolution disabled) */
     bool tls, compression;
@@ -40,7 +40,7 @@ struct um_tr_config {
     int domain_timeout;           /* resolver_domain_id_active_propagation_timeout */
     struct um_tr_rate rates[UM_TR_LANE_COUNT];
     uint32_t host_id;                                           /* of IPC and SMX advertisements */
-    uint32_t (*hash)(const char *name, size_t len, void *user); /* NULL: murmur2 */
+    uint32_t (*hash)(const char *name, size_t len, void *user); /* of own sources' topics; NULL: um_hash_bytes */
     void *hash_user;
 };
 
@@ -59,7 +59,9 @@ struct um_tr_stats {
     uint64_t dropped_version, dropped_type, dropped_malformed, send_failed;
     uint64_t unknown_sender;   /* datagrams the unicast agent did not pass on */
     uint64_t refused_patterns; /* wildcard queries of unknown type or with an unusable or costly pattern */
-    uint64_t cache_refused;    /* sources not remembered because the cache is full */
+    uint64_t cache_refused;    /* sources forgotten before their time, because there were too many */
+    uint64_t cache_expired;    /* sources forgotten because nothing was heard of them for long */
+    uint64_t answers_deferred; /* answers to queries that waited for the schedule, as there were too many */
     uint64_t source_topics, receiver_topics, unresolved_topics; /* now */
     uint64_t records_sent[UM_TR_LANE_COUNT];
 };
@@ -96,11 +98,19 @@ struct um_tr_advert *um_tr_engine_advertise(struct um_tr_engine *engine, uint64_
                                             const struct um_tr_advert_options *options);
 void um_tr_engine_withdraw(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_advert *advert);
 
+/* Starts the phases of a topic; sources are offered from um_tr_engine_receive() on, those known by then from inside. */
+struct um_tr_topic *um_tr_engine_lookup(struct um_tr_engine *engine, uint64_t now_ns, const char *topic,
+                                        const struct um_tr_query_options *options, void *topic_user);
+void um_tr_engine_receive(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_topic *topic, bool internal);
+/* Both at once. */
 struct um_tr_topic *um_tr_engine_subscribe(struct um_tr_engine *engine, uint64_t now_ns, const char *topic,
                                            const struct um_tr_query_options *options, bool internal, void *topic_user);
 void um_tr_engine_unsubscribe(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_topic *topic);
-void um_tr_topic_set_thresholds(struct um_tr_topic *topic, uint64_t sources_threshold, uint64_t no_source_threshold);
-unsigned um_tr_topic_sources(const struct um_tr_topic *topic);
+/* The core receives from this source: it is kept until it ends or the topic is unsubscribed. */
+bool um_tr_engine_source_facts(const struct um_tr_engine *engine, const char *topic,
+                               const lbm_transport_source_info_t *info, struct um_tr_source *out);
+void um_tr_engine_source_used(struct um_tr_engine *engine, uint64_t now_ns, const char *topic,
+                              const lbm_transport_source_info_t *info);
 void um_tr_engine_source_ended(struct um_tr_engine *engine, uint64_t now_ns, const char *topic,
                                const lbm_transport_source_info_t *info);
 
@@ -109,8 +119,9 @@ struct um_tr_pattern *um_tr_engine_subscribe_pattern(struct um_tr_engine *engine
                                                      bool (*match)(void *pattern_user, const char *topic),
                                                      void *pattern_user);
 void um_tr_engine_unsubscribe_pattern(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_pattern *pattern);
-void um_tr_pattern_forget(struct um_tr_pattern *pattern, const char *topic);
-void um_tr_match_pattern_again(struct um_tr_pattern *pattern);
+
+/* For other services beside this one. */
+struct um_tr_cache *um_tr_engine_cache(const struct um_tr_engine *engine);
 
 int um_tr_engine_request(struct um_tr_engine *engine, uint64_t now_ns, uint16_t flags, uint32_t interval_ms,
                          uint32_t duration_sec);

@@ -47,27 +47,32 @@ void tr_tm_flush(struct um_tr_engine *engine)
     engine->tm_due_ns = UM_NEVER;
 }
 
-static bool answer_due(struct um_tr_engine *engine, bool answered, uint32_t last_ms)
+/* Somebody asks whether this topic or pattern is in use: answered now and then. */
+static bool answer_due(struct um_tr_engine *engine, struct tr_task *task)
 {
-    return !answered || tr_engine_ms(engine) - last_ms >= USE_ANSWER_INTERVAL_MS;
+    uint32_t now_ms = tr_engine_ms(engine);
+    if ((task->item.flags & TR_USE_ANSWERED) != 0 && now_ms - task->schedule.word < USE_ANSWER_INTERVAL_MS) {
+        return false;
+    }
+    task->item.flags |= TR_USE_ANSWERED;
+    task->schedule.word = now_ms;
+    return true;
 }
 
 static void take_use_query(struct um_tr_engine *engine, const struct um_lbmr_tmr *query)
 {
     if ((query->flags & UM_LBMR_TM_PCRE) != 0) {
-        struct tr_pattern_stream *stream = um_map_get(&engine->streams, query->name, query->len);
-        if (stream != NULL && answer_due(engine, stream->use_answered, stream->use_answered_ms)) {
-            stream->use_answered = true;
-            stream->use_answered_ms = tr_engine_ms(engine);
+        struct um_tr_wanted *wanted =
+            um_tr_cache_wanted(engine->cache, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE, query->name, query->len);
+        struct tr_stream *stream = wanted == NULL ? NULL : wanted->schedule;
+        if (stream != NULL && answer_due(engine, &stream->task)) {
             tr_tm_queue(engine, UM_LBMR_TM_USE, UM_LBMR_TM_RESPONSE | UM_LBMR_TM_PCRE, query->name, query->len);
         }
         return;
     }
-    struct tr_entry *entry = tr_entry_find(engine, query->name, query->len);
-    if (entry != NULL && entry->subscribers != NULL && (query->flags & UM_LBMR_TM_POSIX) == 0 &&
-        answer_due(engine, entry->use_answered, entry->use_answered_ms)) {
-        entry->use_answered = true;
-        entry->use_answered_ms = tr_engine_ms(engine);
+    struct um_tr_entry *entry = um_tr_cache_entry(engine->cache, query->name, query->len);
+    struct tr_query *asked = entry == NULL ? NULL : um_tr_entry_schedule(entry);
+    if (asked != NULL && (query->flags & UM_LBMR_TM_POSIX) == 0 && answer_due(engine, &asked->task)) {
         tr_tm_queue(engine, UM_LBMR_TM_USE, UM_LBMR_TM_RESPONSE, query->name, query->len);
     }
 }
@@ -191,9 +196,9 @@ int um_tr_engine_request(struct um_tr_engine *engine, uint64_t now_ns, uint16_t 
     send_request(engine, flags);
     if (request != NULL) {
         request->flags = flags;
-        request->interval_ns = interval_ms * UM_NS_PER_MS;
+        request->interval_ns = um_ms_ns(interval_ms);
         request->due_ns = engine->now_ns + request->interval_ns;
-        request->end_ns = engine->now_ns + duration_sec * UM_NS_PER_SEC;
+        request->end_ns = engine->now_ns + um_s_ns(duration_sec);
         um_list_push_back(&engine->requests, &request->node);
         engine->wakeup_stale = true;
     }

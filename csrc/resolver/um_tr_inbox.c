@@ -9,7 +9,8 @@
 #include "base/um_error.h"
 #include "base/um_mem.h"
 
-#define BATCHES_PER_CALL 8
+#define BATCHES_PER_CALL 32
+#define BYTES_PER_CALL (128u * 1024u) /* some 3,000 records: then timers have their turn, whatever comes in */
 #define SEND_RETRY_MS 10
 
 struct um_tr_inbox {
@@ -58,9 +59,11 @@ void um_tr_inbox_read(struct um_tr_inbox *inbox, int fd, uint64_t now_ns,
                                  uint16_t from_port),
                       void *arg)
 {
-    for (int batch = 0; batch < BATCHES_PER_CALL; batch++) {
+    size_t bytes = 0;
+    for (int batch = 0; batch < BATCHES_PER_CALL && bytes < BYTES_PER_CALL; batch++) {
         int count = receive_batch(inbox, fd);
         for (int i = 0; i < count; i++) {
+            bytes += inbox->headers[i].msg_len;
             fn(arg, now_ns, inbox->vectors[i].iov_base, inbox->headers[i].msg_len, inbox->from[i].sin_addr.s_addr,
                ntohs(inbox->from[i].sin_port));
         }

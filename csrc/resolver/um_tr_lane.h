@@ -15,7 +15,9 @@
 /* Embedded in whatever is scheduled; in at most one lane. */
 struct um_tr_item {
     struct um_list node;
-    uint64_t due_tick;
+    uint64_t due_tick : 48;
+    uint64_t kind : 8; /* these two are the owner's: there is room for them anyhow */
+    uint64_t flags : 8;
 };
 
 struct um_tr_lane {

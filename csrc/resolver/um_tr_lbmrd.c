@@ -35,6 +35,7 @@ struct um_tr_lbmrd {
     struct um_tr_unicast *unicast;
     struct um_timer timer;
     bool ignore_unknown;
+    bool range_told; /* that the default range of ports is used up */
     size_t count;
     struct lbmrd_socket sockets[];
 };
@@ -139,15 +140,15 @@ static int choose_address(const struct um_context_options *opts, const lbm_ucast
     return 0;
 }
 
-static int bind_range(struct in_addr addr, uint16_t low, uint16_t high)
+static int bind_range(struct in_addr addr, const struct um_port_range *range)
 {
     int err = 0;
-    if (low > high) {
-        um_error(UM_EINVAL, "CoreApi-8812-3",
-                 "resolver_unicast_port_low %u: must not be above resolver_unicast_port_high %u", low, high);
+    if (range->low > range->high) {
+        um_error(UM_EINVAL, "CoreApi-8812-3", "%s %u: must not be above %s %u", range->low_option, range->low,
+                 range->high_option, range->high);
         return -1;
     }
-    for (unsigned port = low; port <= high; port++) {
+    for (unsigned port = range->low; port <= range->high; port++) {
         int fd = um_socket_udp(addr, (uint16_t)port, false, &err);
         if (fd >= 0) {
             return fd;
@@ -157,10 +158,12 @@ static int bind_range(struct in_addr addr, uint16_t low, uint16_t high)
             return -1;
         }
     }
-    um_error(UM_EOP, "CoreApi-5688-3366",
-             "resolver_unicast_port_low %u, resolver_unicast_port_high %u: no free UDP port; widen the range", low,
-             high);
-    return -1;
+    if (um_port_range_gives_way(range)) {
+        return um_socket_udp(addr, 0, false, &err);
+    }
+    return um_error(UM_EOP, "CoreApi-5688-3366",
+                    "%s %u, %s %u: no free UDP port; widen the range, or set both to 0 for any free port",
+                    range->low_option, range->low, range->high_option, range->high);
 }
 
 static int open_socket(struct um_tr_lbmrd *agent, const struct um_context_options *opts,
@@ -173,7 +176,9 @@ static int open_socket(struct um_tr_lbmrd *agent, const struct um_context_option
         return -1;
     }
     if (fixed == 0) {
-        fd = bind_range(addr, opts->resolver_unicast_port_low, opts->resolver_unicast_port_high);
+        struct um_port_range range =
+            UM_PORT_RANGE(opts, resolver_unicast_port, UM_RANGE_RESOLVER_UNICAST, &agent->range_told);
+        fd = bind_range(addr, &range);
     } else {
         fd = um_socket_udp(addr, fixed, false, &err);
         if (fd < 0) {
@@ -183,8 +188,9 @@ static int open_socket(struct um_tr_lbmrd *agent, const struct um_context_option
     if (fd < 0) {
         return -1;
     }
-    um_socket_set_rcvbuf(fd, opts->resolver_unicast_receiver_socket_buffer, "resolver_unicast_receiver_socket_buffer",
-                         "Core-5688-3368");
+    um_socket_set_rcvbuf(fd, opts->resolver_unicast_receiver_socket_buffer,
+                         um_size_origin(opts->default_buffers.resolver_unicast_receiver_socket_buffer),
+                         "resolver_unicast_receiver_socket_buffer", "Core-5688-3368");
     sock->agent = agent;
     sock->ip = entry->resolver_ip;
     sock->port = ntohs(entry->destination_port);
@@ -215,10 +221,10 @@ static struct um_tr_unicast *create_rotation(struct um_tr_lbmrd *agent, const st
 {
     static const struct um_tr_unicast_ops ops = {send_keepalive, went_inactive};
     struct um_tr_unicast_config config = {
-        .activity_timeout_ns = opts->resolver_unicast_activity_timeout * UM_NS_PER_MS,
-        .check_interval_ns = opts->resolver_unicast_check_interval * UM_NS_PER_MS,
-        .change_interval_ns = opts->resolver_unicast_change_interval * UM_NS_PER_MS,
-        .keepalive_interval_ns = opts->resolver_unicast_keepalive_interval * UM_NS_PER_MS,
+        .activity_timeout_ns = um_ms_ns(opts->resolver_unicast_activity_timeout),
+        .check_interval_ns = um_ms_ns(opts->resolver_unicast_check_interval),
+        .change_interval_ns = um_ms_ns(opts->resolver_unicast_change_interval),
+        .keepalive_interval_ns = um_ms_ns(opts->resolver_unicast_keepalive_interval),
         .force_alive = opts->resolver_unicast_force_alive != 0,
     };
     uint64_t seed;
@@ -269,6 +275,33 @@ void um_tr_lbmrd_start(struct um_tr_lbmrd *agent)
 {
     um_tr_unicast_start(agent->unicast, um_loop_now(agent->loop));
     rearm(agent);
+}
+
+static lbm_ipv4_address_mask_t interface_value(struct in_addr addr)
+{
+    return (lbm_ipv4_address_mask_t){.addr = addr.s_addr, .bits = addr.s_addr != INADDR_ANY ? 32 : 0};
+}
+
+/* The entries of the list come first; the last socket may be that of the deprecated options. */
+void um_tr_lbmrd_in_force(const struct um_tr_lbmrd *agent, struct um_context_options *out)
+{
+    static const lbm_ucast_resolver_entry_t no_interface;
+    lbm_ucast_resolver_entry_t *entries = out->resolver_unicast_daemon.items;
+    struct in_addr addr;
+    for (size_t i = 0; i < agent->count; i++) {
+        int fd = agent->sockets[i].fd.fd;
+        if (i < out->resolver_unicast_daemon.count) {
+            entries[i].iface = interface_value(um_socket_local_addr(fd));
+            entries[i].source_port = htons(um_socket_local_port(fd));
+        } else {
+            out->resolver_unicast_port = htons(um_socket_local_port(fd));
+        }
+    }
+    if (choose_address(out, &no_interface, &addr) == 0) {
+        out->resolver_unicast_interface = interface_value(addr);
+    }
+    out->resolver_unicast_receiver_socket_buffer =
+        um_socket_rcvbuf(agent->sockets[0].fd.fd, out->resolver_unicast_receiver_socket_buffer);
 }
 
 void um_tr_lbmrd_close(struct um_tr_lbmrd *agent)

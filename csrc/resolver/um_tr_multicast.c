@@ -79,6 +79,7 @@ static int open_in(struct um_tr_multicast *agent, const struct um_context_option
                            "resolver_multicast_incoming_port %u: cannot bind; " RESOLVER_REMEDY, port);
     }
     um_socket_set_rcvbuf(fd, opts->resolver_multicast_receiver_socket_buffer,
+                         um_size_origin(opts->default_buffers.resolver_multicast_receiver_socket_buffer),
                          "resolver_multicast_receiver_socket_buffer", "Core-5688-3362");
     um_fd_init(&agent->in, fd, on_readable);
     if (join(fd, group, iface) != 0 || um_loop_add_fd(agent->loop, &agent->in, UM_FD_READ) != 0) {
@@ -136,6 +137,17 @@ struct um_tr_multicast *um_tr_multicast_create(struct um_loop *loop, const struc
 enum um_tr_sent um_tr_multicast_send(struct um_tr_multicast *agent, const uint8_t *data, size_t len)
 {
     return um_tr_send_to(agent->out_fd, agent->out_ip, agent->out_port, data, len);
+}
+
+/* The socket that sends is bound to the address of the interface. */
+void um_tr_multicast_in_force(const struct um_tr_multicast *agent, struct um_context_options *out)
+{
+    out->resolver_multicast_interface =
+        (lbm_ipv4_address_mask_t){.addr = um_socket_local_addr(agent->out_fd).s_addr, .bits = 32};
+    if (agent->listening) {
+        out->resolver_multicast_receiver_socket_buffer =
+            um_socket_rcvbuf(agent->in.fd, out->resolver_multicast_receiver_socket_buffer);
+    }
 }
 
 void um_tr_multicast_close(struct um_tr_multicast *agent)

@@ -1,4 +1,4 @@
-/* Inside of the topic resolution engine, shared by its files: source side,
+/* Inside of the engine of UDP topic resolution, shared by its files: source side,
  * receiver side, patterns, extended messages. Nothing else includes it.
  * Every field belongs to the thread that calls the engine. */
 #ifndef UM_RESOLVER_TR_PRIVATE_H
@@ -9,9 +9,11 @@
 #include "base/um_map.h"
 #include "base/um_mem.h"
 #include "base/um_pattern.h"
+#include "resolver/um_tr_budget.h"
+#include "resolver/um_tr_cache.h"
 #include "resolver/um_tr_engine.h"
 #include "resolver/um_tr_lane.h"
-#include "resolver/um_tr_table.h"
+#include "base/um_table.h"
 #include "wire/um_lbmr.h"
 
 enum tr_task_kind { TR_TASK_ADVERT, TR_TASK_QUERY, TR_TASK_WILDCARD, TR_TASK_KINDS };
@@ -22,109 +24,44 @@ struct tr_timing {
     struct um_tr_timing timing;
 };
 
+/* Of a query or stream. */
+enum tr_task_flag { TR_QUERIED = 1, TR_USE_ANSWERED = 2 };
+
 /* What has a schedule: in a lane, or in the engine's list of quiescent ones. */
 struct tr_task {
-    struct um_tr_item item;
-    struct um_tr_schedule schedule;
+    struct um_tr_item item;         /* kind: tr_task_kind; flags: tr_task_flag */
+    struct um_tr_schedule schedule; /* word: when something was answered last: tick of an advert, ms of the others */
     const struct um_tr_timing *timing;
-    enum tr_task_kind kind;
-};
-
-/* Deferred freeing: objects removed while callbacks run. */
-struct tr_grave {
-    struct tr_grave *next;
 };
 
 enum tr_advert_state { TR_ADVERT_LIVE, TR_ADVERT_FINAL };
 
 struct um_tr_advert {
-    struct um_tr_link link; /* source-side cache by topic; not in it once FINAL */
+    struct um_table_link link; /* source-side cache by topic; not in it once FINAL */
     struct tr_task task;
-    struct um_list all; /* engine->adverts */
-    uint32_t answered_tick;
-    uint16_t record_len;
+    lbm_transport_source_info_t info;
+    uint32_t functionality;
+    uint32_t request_ip;
+    uint32_t domain_id; /* in its OTID: as it was known at creation */
+    uint16_t request_port;
     uint16_t name_len;
     uint8_t finals_left;
-    enum tr_advert_state state : 8;
+    enum tr_advert_state state : 2;
     bool immediate_response : 1;
     bool final_advertisements : 1;
-    bool has_options : 1;
-    bool has_domain : 1;
-    uint8_t record[]; /* encoded TIR, starts with the topic; 8 bytes spare for the domain option */
-};
-
-struct tr_entry;
-
-/* An advertised source in the receiver-side cache. */
-struct tr_source {
-    struct tr_grave grave; /* first: freed through it */
-    struct um_tr_link link;
-    struct tr_source *next; /* of the same topic */
-    struct tr_entry *entry;
-    lbm_transport_source_info_t info;
-    uint8_t otid[32];
-    uint8_t ctxinst[8];
-    uint32_t request_ip;
-    uint32_t functionality;
-    int32_t cost;
-    uint32_t domain_id;
-    uint16_t request_port;
-    bool has_otid : 1;
-    bool has_ctxinst : 1;
-    bool dead : 1;
-};
-
-/* Interest of the core in one topic. */
-struct um_tr_topic {
-    struct tr_grave grave;
-    struct um_tr_topic *next; /* of the same topic */
-    struct tr_entry *entry;
-    void *user;
-    uint64_t sources_threshold;
-    uint64_t no_source_threshold;
-    bool internal : 1;
-    bool notified : 1; /* no-source notification given in this unresolved period */
-    bool dead : 1;
-};
-
-/* A topic of the receiver-side cache. */
-struct tr_entry {
-    struct tr_grave grave;
-    struct um_tr_link link;
-    struct tr_source *sources;
-    struct um_tr_topic *subscribers;
-    struct tr_task task; /* queries; idle without subscribers */
-    uint32_t source_count;
-    uint32_t unanswered;      /* queries sent since the topic has no source */
-    uint32_t use_answered_ms; /* last topic-use response, engine time */
-    uint16_t name_len;
-    bool queried : 1;
-    bool use_answered : 1;
-    bool counted_unresolved : 1;
-    bool dead : 1;
     char name[];
 };
 
-/* One query stream per pattern text. */
-struct tr_pattern_stream {
+/* The queries for a topic that somebody here wants; hangs on the cache's entry. */
+struct tr_query {
     struct tr_task task;
-    unsigned users;
-    uint32_t use_answered_ms;
-    bool use_answered;
-    bool queried;
-    size_t len;
-    char text[];
+    struct um_tr_entry *entry;
 };
 
-struct um_tr_pattern {
-    struct tr_grave grave;
-    struct um_list node; /* engine->patterns */
-    struct um_tr_engine *engine;
-    struct tr_pattern_stream *stream; /* NULL: sends no queries */
-    bool (*match)(void *user, const char *topic);
-    void *user;
-    struct um_map matched; /* topic -> this pattern */
-    bool dead;
+/* The queries for a pattern text; hangs on what the cache says is wanted. */
+struct tr_stream {
+    struct tr_task task;
+    struct um_tr_wanted *wanted;
 };
 
 /* Topic management records waiting for the next 100 ms tick. */
@@ -153,32 +90,27 @@ struct um_tr_engine {
     struct um_tr_config config;
     struct um_tr_ops ops;
     void *io;
-    struct um_resolver_events events;
-    void *user;
+    struct um_tr_cache *cache;
+    struct um_tr_service *hearsay; /* what datagrams say, in the cache */
 
     uint64_t start_ns;
     uint64_t now_ns;
     unsigned depth;    /* nesting of public calls */
     bool wakeup_stale; /* something was scheduled or sent: the timer is to be set anew */
-    struct tr_grave *graves;
 
     struct um_tr_lane lanes[UM_TR_LANE_COUNT];
     struct um_list quiet[TR_TASK_KINDS]; /* quiescent tasks */
     struct um_list timings;
 
-    struct um_tr_table sources_by_topic; /* um_tr_advert */
-    struct um_list adverts;
+    struct um_table sources_by_topic; /* um_tr_advert */
+    size_t advert_count;              /* those with final advertisements to send, too */
     size_t advert_topics;
-    struct um_tr_table entries;     /* tr_entry */
-    struct um_tr_table source_keys; /* tr_source */
-    size_t unresolved;
-    size_t subscribed_topics;
-    struct um_list patterns;
-    struct um_map streams;
     size_t stream_count;
     bool stream_limit_logged;
     struct um_pattern_cache *pattern_cache; /* compiled wildcard queries of others */
     uint64_t patterns_trusted_ns;           /* until then only patterns in the cache are searched for */
+    struct um_tr_budget budget;             /* processor time for what strangers ask */
+    uint32_t from_ip;                       /* sender of the datagram that is looked at */
 
     struct um_list tm_queue;
     size_t tm_queued;
@@ -200,20 +132,20 @@ struct um_tr_engine {
     uint8_t *buffer; /* datagram being built */
     struct um_tr_stats stats;
     struct um_log_limit fault_log[UM_LBMR_FAULT_COUNT];
-    struct um_log_limit source_log, cache_log;
+    struct um_log_limit source_log;
     uint8_t ext_types_logged[32];
 };
 
 /* engine */
 void tr_enter(struct um_tr_engine *engine, uint64_t now_ns);
-void tr_leave(struct um_tr_engine *engine); /* frees graves and sets the timer at the outermost level */
-void tr_bury(struct um_tr_engine *engine, struct tr_grave *grave);
+void tr_leave(struct um_tr_engine *engine); /* sets the timer at the outermost level */
 const struct um_tr_timing *tr_intern_timing(struct um_tr_engine *engine, const struct um_tr_timing *timing);
 void tr_task_init(struct tr_task *task, enum tr_task_kind kind, const struct um_tr_timing *timing);
 void tr_task_place(struct um_tr_engine *engine, struct tr_task *task); /* after any change of its schedule */
 void tr_task_idle(struct tr_task *task);                               /* out of every list */
-uint32_t tr_hash(const struct um_tr_engine *engine, const char *name, size_t len);
-const char *tr_printable(const char *name, char out[UM_LBMR_NAME_MAX + 1]); /* a peer's text, fit for a log line */
+/* Of the topics of own sources alone: the application names those, and may name their hash. What strangers name is
+ * under um_hash_bytes. */
+uint32_t tr_own_hash(const struct um_tr_engine *engine, const char *name, size_t len);
 uint32_t tr_engine_ms(const struct um_tr_engine *engine);
 void tr_send(struct um_tr_engine *engine, const uint8_t *data, size_t len);
 void tr_refresh_trailer(struct um_tr_engine *engine);
@@ -221,22 +153,22 @@ void tr_begin_datagram(struct um_tr_engine *engine, struct um_lbmr_builder *buil
 void tr_flush_datagram(struct um_tr_engine *engine, struct um_lbmr_builder *builder);
 
 /* source side */
-bool tr_advert_add_record(struct um_tr_engine *engine, struct um_lbmr_builder *builder, struct um_tr_advert *advert);
+bool tr_advert_add_record(struct um_tr_engine *engine, struct um_lbmr_builder *builder,
+                          const struct um_tr_advert *advert);
 void tr_advert_sent(struct um_tr_engine *engine, struct um_tr_advert *advert);
 void tr_take_query(struct um_tr_engine *engine, const char *topic, size_t len);
 void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tqr *query);
-void tr_source_side_free(struct um_tr_engine *engine);
 
 /* receiver side */
-struct tr_entry *tr_entry_find(const struct um_tr_engine *engine, const char *topic, size_t len);
+extern const struct um_tr_service_ops tr_hearsay_ops;
 void tr_take_tir(struct um_tr_engine *engine, const struct um_lbmr_tir *tir, uint32_t from_ip);
-bool tr_query_wanted(const struct tr_entry *entry); /* below the threshold of some subscriber */
-void tr_query_sent(struct um_tr_engine *engine, struct tr_entry *entry, bool really);
-void tr_receiver_side_free(struct um_tr_engine *engine);
+bool tr_query_add_record(struct um_lbmr_builder *builder, const struct tr_query *query);
+bool tr_query_suppressed(const struct tr_query *query);
+void tr_query_sent(struct um_tr_engine *engine, struct tr_query *query, bool really); /* may free it */
 
 /* patterns */
-void tr_match_patterns(struct um_tr_engine *engine, const char *topic);
-void tr_patterns_free(struct um_tr_engine *engine);
+int tr_stream_start(void *service, struct um_tr_wanted *wanted, const struct um_tr_timing *asking);
+void tr_stream_stop(void *service, struct um_tr_wanted *wanted);
 
 /* topic management, requests, context information */
 void tr_tm_queue(struct um_tr_engine *engine, uint8_t type, uint8_t flags, const char *name, size_t len);

@@ -27,6 +27,7 @@ struct um_tr_schedule {
     uint32_t lead_ms; /* initial phase: gap before the record due next */
     uint32_t gap_ms;  /* initial phase: gap after it */
     enum um_tr_phase phase;
+    uint32_t word; /* the owner's: there is room for it anyhow */
 };
 
 void um_tr_schedule_start(struct um_tr_schedule *schedule, const struct um_tr_timing *timing, uint64_t now_ns);

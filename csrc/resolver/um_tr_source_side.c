@@ -3,15 +3,17 @@
 #include "resolver/um_tr_private.h"
 
 #include "base/um_error.h"
+#include "resolver/um_tr_otid.h"
+#include "wire/um_transport_place.h"
 
 #define FINAL_COUNT 3
-#define DOMAIN_OPTION_LEN 8
 
 /* What a pattern from the network may cost: an honest one takes a fraction of a microsecond for each topic. */
 #define PATTERN_FREE_NS UM_NS_PER_MS
 #define PATTERN_TOPIC_NS 5000u
 #define PATTERN_CHECKS 8 /* the time is looked at after each of the first so many topics, then after every so many */
 #define DISTRUST_NS UM_NS_PER_SEC
+#define ANSWER_NS 10000u /* what an answer of its own is put down as; reading the clock would cost a part of it */
 
 static void fill_transport(const struct um_tr_engine *engine, const lbm_transport_source_info_t *info,
                            struct um_lbmr_transport *out)
@@ -25,60 +27,75 @@ static void fill_transport(const struct um_tr_engine *engine, const lbm_transpor
     out->dest_port = info->dest_port;
     out->transport_id = (uint16_t)info->transport_id;
     out->host_id = engine->config.host_id;
-    out->session_less = !engine->config.extended_options && (out->code == UM_LBMR_TCP || out->code == UM_LBMR_LBTRU);
+    out->session_less = !engine->config.extended_options && um_transport_place(info->type) == UM_PLACE_ADDRESS;
 }
 
-static bool shared_memory(uint8_t code)
+/* The source's identity in the whole network; the same also when the domain is learnt later. */
+static void add_otid(const struct um_tr_engine *engine, struct um_lbmr_tir_writer *writer,
+                     const struct um_tr_advert *advert)
 {
-    return code == UM_LBMR_LBTIPC || code == UM_LBMR_LBTSMX;
+    bool memory = um_transport_place(advert->info.type) == UM_PLACE_MEMORY;
+    struct um_tr_otid_own own = {.domain_id = advert->domain_id,
+                                 .place = memory ? engine->config.host_id : advert->info.src_ip};
+    struct um_lbmr_option option = {.type = UM_LBMR_OPT_OTID, .flags = UM_LBMR_IGNORE16};
+    um_tr_otid_make(&advert->info, engine->config.ctxinst, &own, option.u.otid);
+    um_lbmr_tir_option(writer, &option);
 }
 
-/* The source's identity in the whole network; fixed at creation, also when the domain is learnt later. */
-static void make_otid(const struct um_tr_engine *engine, const struct um_lbmr_transport *transport, uint32_t index,
-                      uint8_t otid[32])
-{
-    memset(otid, 0, 32);
-    otid[0] = 1;
-    otid[1] = transport->code;
-    um_put32(otid + 4, engine->domain_id);
-    memcpy(otid + 8, engine->config.ctxinst, 8);
-    um_put32(otid + 16, index);
-    um_put32(otid + 20, transport->session_id);
-    if (shared_memory(transport->code)) {
-        um_put32(otid + 24, transport->host_id);
-        um_put16(otid + 28, transport->transport_id);
-    } else {
-        memcpy(otid + 24, &transport->ip, 4);
-        um_put16(otid + 28, transport->port);
-        um_put16(otid + 30, transport->code == UM_LBMR_LBTRM ? transport->dest_port : 0);
-    }
-}
-
-static void add_options(const struct um_tr_engine *engine, struct um_lbmr_tir_writer *writer,
-                        const struct um_tr_advert_spec *spec, const struct um_lbmr_transport *transport)
+static void add_live_options(const struct um_tr_engine *engine, struct um_lbmr_tir_writer *writer,
+                             const struct um_tr_advert *advert)
 {
     struct um_lbmr_option option;
-    if (spec->functionality != 0) {
+    if (advert->functionality != 0) {
         option = (struct um_lbmr_option){.type = UM_LBMR_OPT_EXFUNC, .flags = UM_LBMR_IGNORE16};
-        option.u.exfunc.functionality = spec->functionality;
-        option.u.exfunc.src_ip = spec->request_ip;
-        option.u.exfunc.src_port = spec->request_port;
+        option.u.exfunc.functionality = advert->functionality;
+        option.u.exfunc.src_ip = advert->request_ip;
+        option.u.exfunc.src_port = advert->request_port;
         um_lbmr_tir_option(writer, &option);
     }
-    option = (struct um_lbmr_option){.type = UM_LBMR_OPT_OTID, .flags = UM_LBMR_IGNORE16};
-    make_otid(engine, transport, spec->info.topic_idx, option.u.otid);
-    um_lbmr_tir_option(writer, &option);
+    add_otid(engine, writer, advert);
     option = (struct um_lbmr_option){.type = UM_LBMR_OPT_CTXINST, .flags = UM_LBMR_IGNORE8};
     memcpy(option.u.instance.bytes, engine->config.ctxinst, 8);
     um_lbmr_tir_option(writer, &option);
+    if (engine->domain_id != 0) {
+        option = (struct um_lbmr_option){.type = UM_LBMR_OPT_DOMAIN, .flags = UM_LBMR_IGNORE16};
+        option.u.domain_id = engine->domain_id;
+        um_lbmr_tir_option(writer, &option);
+    }
+}
+
+static void add_final_options(const struct um_tr_engine *engine, struct um_lbmr_tir_writer *writer,
+                              const struct um_tr_advert *advert)
+{
+    struct um_lbmr_option option = {.type = UM_LBMR_OPT_COST, .flags = UM_LBMR_IGNORE8};
+    option.u.cost.cost = -1;
+    add_otid(engine, writer, advert);
+    um_lbmr_tir_option(writer, &option);
+}
+
+/* Encoded each time: a record kept would be the larger half of what an advertised source costs. */
+bool tr_advert_add_record(struct um_tr_engine *engine, struct um_lbmr_builder *builder,
+                          const struct um_tr_advert *advert)
+{
+    uint8_t record[UM_LBMR_TIR_MAX];
+    struct um_lbmr_tir_writer writer;
+    struct um_lbmr_transport transport;
+    fill_transport(engine, &advert->info, &transport);
+    um_lbmr_tir_begin(&writer, record, sizeof record, advert->name, advert->info.topic_idx);
+    if (advert->state == TR_ADVERT_FINAL) {
+        add_final_options(engine, &writer, advert);
+    } else if (engine->config.extended_options) {
+        add_live_options(engine, &writer, advert);
+    }
+    return um_lbmr_add_tir(builder, record, um_lbmr_tir_end(&writer, &transport));
 }
 
 static bool topic_advertised(const struct um_tr_engine *engine, uint32_t hash, const char *topic, size_t len)
 {
-    struct um_tr_link *link = um_tr_table_find(&engine->sources_by_topic, hash);
-    for (; link != NULL; link = um_tr_table_find_next(link)) {
+    struct um_table_link *link = um_table_find(&engine->sources_by_topic, hash);
+    for (; link != NULL; link = um_table_find_next(link)) {
         const struct um_tr_advert *advert = UM_CONTAINER_OF(link, struct um_tr_advert, link);
-        if (advert->name_len == len && memcmp(advert->record, topic, len) == 0) {
+        if (advert->name_len == len && memcmp(advert->name, topic, len) == 0) {
             return true;
         }
     }
@@ -88,27 +105,22 @@ static bool topic_advertised(const struct um_tr_engine *engine, uint32_t hash, c
 static struct um_tr_advert *new_advert(struct um_tr_engine *engine, const struct um_tr_advert_spec *spec,
                                        const struct um_tr_advert_options *options, const struct um_tr_timing *timing)
 {
-    uint8_t record[UM_LBMR_TIR_MAX];
-    struct um_lbmr_tir_writer writer;
-    struct um_lbmr_transport transport;
-    fill_transport(engine, &spec->info, &transport);
-    um_lbmr_tir_begin(&writer, record, sizeof record, spec->topic, spec->info.topic_idx);
-    if (engine->config.extended_options) {
-        add_options(engine, &writer, spec, &transport);
-    }
-    size_t len = um_lbmr_tir_end(&writer, &transport);
-    struct um_tr_advert *advert = um_calloc(1, sizeof *advert + len + DOMAIN_OPTION_LEN);
+    size_t len = strlen(spec->topic);
+    struct um_tr_advert *advert = um_calloc(1, offsetof(struct um_tr_advert, name) + len + 1);
     if (advert == NULL) {
-        um_error_nomem("advertised source", sizeof *advert + len + DOMAIN_OPTION_LEN);
+        um_error_nomem("advertised source", sizeof *advert + len);
         return NULL;
     }
-    memcpy(advert->record, record, len);
-    advert->record_len = (uint16_t)len;
-    advert->name_len = (uint16_t)strlen(spec->topic);
+    memcpy(advert->name, spec->topic, len);
+    advert->name_len = (uint16_t)len;
+    advert->info = spec->info;
+    advert->functionality = spec->functionality;
+    advert->request_ip = spec->request_ip;
+    advert->request_port = spec->request_port;
+    advert->domain_id = engine->domain_id;
     advert->immediate_response = options->immediate_response;
     advert->final_advertisements = options->final_advertisements;
-    advert->has_options = engine->config.extended_options;
-    advert->answered_tick = UINT32_MAX;
+    advert->task.schedule.word = UINT32_MAX; /* no answer yet */
     tr_task_init(&advert->task, TR_TASK_ADVERT, timing);
     return advert;
 }
@@ -126,15 +138,15 @@ struct um_tr_advert *um_tr_engine_advertise(struct um_tr_engine *engine, uint64_
     const struct um_tr_timing *timing = tr_intern_timing(engine, &options->timing);
     struct um_tr_advert *advert = timing == NULL ? NULL : new_advert(engine, spec, options, timing);
     if (advert != NULL) {
-        uint32_t hash = tr_hash(engine, spec->topic, len);
+        uint32_t hash = tr_own_hash(engine, spec->topic, len);
         bool known = topic_advertised(engine, hash, spec->topic, len);
-        if (um_tr_table_add(&engine->sources_by_topic, &advert->link, hash) != 0) {
+        if (um_table_add(&engine->sources_by_topic, &advert->link, hash) != 0) {
             um_error_nomem("source cache", 0);
             um_free(advert);
             advert = NULL;
         } else {
             engine->advert_topics += known ? 0 : 1;
-            um_list_push_back(&engine->adverts, &advert->all);
+            engine->advert_count++;
             um_tr_schedule_start(&advert->task.schedule, timing, engine->now_ns);
             tr_task_place(engine, &advert->task);
         }
@@ -143,92 +155,37 @@ struct um_tr_advert *um_tr_engine_advertise(struct um_tr_engine *engine, uint64_
     return advert;
 }
 
-static void free_advert(struct um_tr_advert *advert)
+static void free_advert(struct um_tr_engine *engine, struct um_tr_advert *advert)
 {
     tr_task_idle(&advert->task);
-    um_list_remove(&advert->all);
+    engine->advert_count--;
     um_free(advert);
-}
-
-/* The record becomes: topic, fixed part, OTID, cost -1, transport block. Shorter than what it replaces. */
-static void make_final_record(struct um_tr_advert *advert)
-{
-    uint8_t copy[UM_LBMR_TIR_MAX + UM_LBMR_HEADER_LEN] = {0, 0, 0, 1};
-    struct um_lbmr_msg msg = {.type = UM_LBMR_NORMAL, .tirs = 1};
-    struct um_lbmr_cursor cursor;
-    struct um_lbmr_tir tir;
-    struct um_lbmr_tir_writer writer;
-    struct um_lbmr_option option;
-    size_t offset = 0;
-    memcpy(copy + UM_LBMR_HEADER_LEN, advert->record, advert->record_len);
-    msg.bytes = (struct um_slice){copy, UM_LBMR_HEADER_LEN + advert->record_len};
-    um_lbmr_records(&msg, &cursor);
-    um_lbmr_next_tir(&cursor, &tir);
-    um_lbmr_tir_begin(&writer, advert->record, advert->record_len, tir.name, tir.index);
-    while (um_lbmr_next_option(&tir, &offset, &option)) {
-        if (option.type == UM_LBMR_OPT_OTID) {
-            um_lbmr_tir_option(&writer, &option);
-        }
-    }
-    option = (struct um_lbmr_option){.type = UM_LBMR_OPT_COST, .flags = UM_LBMR_IGNORE8};
-    option.u.cost.cost = -1;
-    um_lbmr_tir_option(&writer, &option);
-    advert->record_len = (uint16_t)um_lbmr_tir_end(&writer, &tir.transport);
 }
 
 void um_tr_engine_withdraw(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_advert *advert)
 {
     tr_enter(engine, now_ns);
-    um_tr_table_remove(&engine->sources_by_topic, &advert->link);
-    if (!topic_advertised(engine, advert->link.hash, (const char *)advert->record, advert->name_len)) {
+    um_table_remove(&engine->sources_by_topic, &advert->link);
+    if (!topic_advertised(engine, advert->link.hash, advert->name, advert->name_len)) {
         engine->advert_topics--;
     }
-    if (advert->final_advertisements && advert->has_options) {
-        make_final_record(advert);
+    if (advert->final_advertisements && engine->config.extended_options) {
         advert->state = TR_ADVERT_FINAL;
         advert->finals_left = FINAL_COUNT;
-        advert->has_domain = true; /* nothing more is put into this record */
-        um_list_remove(&advert->all);
-        um_list_push_back(&engine->adverts, &advert->all);
         advert->task.schedule.phase = UM_TR_SUSTAIN;
         advert->task.schedule.due_ns = engine->now_ns;
         tr_task_place(engine, &advert->task);
     } else {
-        free_advert(advert);
+        free_advert(engine, advert);
     }
     tr_leave(engine);
-}
-
-/* The domain was learnt after the record was made: put its option at the end of the options. */
-static void insert_domain(const struct um_tr_engine *engine, struct um_tr_advert *advert)
-{
-    uint8_t *fixed = advert->record + advert->name_len + 1;
-    uint8_t *options = fixed + 8;
-    size_t total = um_get16(options + 2);
-    uint8_t *at = options + total;
-    memmove(at + DOMAIN_OPTION_LEN, at, fixed[1]);
-    at[0] = UM_LBMR_OPT_DOMAIN;
-    at[1] = DOMAIN_OPTION_LEN;
-    um_put16(at + 2, UM_LBMR_IGNORE16);
-    um_put32(at + 4, engine->domain_id);
-    um_put16(options + 2, (uint16_t)(total + DOMAIN_OPTION_LEN));
-    advert->record_len += DOMAIN_OPTION_LEN;
-    advert->has_domain = true;
-}
-
-bool tr_advert_add_record(struct um_tr_engine *engine, struct um_lbmr_builder *builder, struct um_tr_advert *advert)
-{
-    if (engine->domain_id != 0 && advert->has_options && !advert->has_domain) {
-        insert_domain(engine, advert);
-    }
-    return um_lbmr_add_tir(builder, advert->record, advert->record_len);
 }
 
 void tr_advert_sent(struct um_tr_engine *engine, struct um_tr_advert *advert)
 {
     if (advert->state == TR_ADVERT_FINAL) {
         if (--advert->finals_left == 0) {
-            free_advert(advert);
+            free_advert(engine, advert);
             return;
         }
         advert->task.schedule.due_ns = engine->now_ns + UM_TR_SUSTAIN_TICK_NS;
@@ -242,18 +199,26 @@ void tr_advert_sent(struct um_tr_engine *engine, struct um_tr_advert *advert)
 static bool may_answer(const struct um_tr_engine *engine, struct um_tr_advert *advert)
 {
     uint32_t tick = (uint32_t)((engine->now_ns - engine->start_ns) / UM_TR_INITIAL_ADVERT_TICK_NS);
-    if (advert->answered_tick == tick) {
+    if (advert->task.schedule.word == tick) {
         return false;
     }
-    advert->answered_tick = tick;
+    advert->task.schedule.word = tick;
     return true;
 }
 
-/* One source was asked for. With `builder`, answers of one query share datagrams. */
-static void answer(struct um_tr_engine *engine, struct um_tr_advert *advert, struct um_lbmr_builder *builder)
+static uint64_t budget_left(struct um_tr_engine *engine)
+{
+    return engine->ops.cpu_ns == NULL ? UINT64_MAX
+                                      : um_tr_budget_left(&engine->budget, engine->from_ip, engine->now_ns);
+}
+
+/* One source was asked for. With `builder`, answers of one query share datagrams. Not at once: by the schedule, whose
+ * rate is limited. */
+static void answer(struct um_tr_engine *engine, struct um_tr_advert *advert, struct um_lbmr_builder *builder,
+                   bool at_once)
 {
     struct tr_task *task = &advert->task;
-    if (!advert->immediate_response) {
+    if (!advert->immediate_response || !at_once) {
         um_tr_schedule_asked(&task->schedule, task->timing, engine->now_ns);
         tr_task_place(engine, task);
         return;
@@ -272,13 +237,16 @@ static void answer(struct um_tr_engine *engine, struct um_tr_advert *advert, str
 
 void tr_take_query(struct um_tr_engine *engine, const char *topic, size_t len)
 {
-    struct um_tr_link *link = um_tr_table_find(&engine->sources_by_topic, tr_hash(engine, topic, len));
-    for (; link != NULL; link = um_tr_table_find_next(link)) {
+    struct um_table_link *link = um_table_find(&engine->sources_by_topic, tr_own_hash(engine, topic, len));
+    for (; link != NULL; link = um_table_find_next(link)) {
         struct um_tr_advert *advert = UM_CONTAINER_OF(link, struct um_tr_advert, link);
-        if (advert->name_len == len && memcmp(advert->record, topic, len) == 0) {
+        if (advert->name_len == len && memcmp(advert->name, topic, len) == 0) {
             struct um_lbmr_builder builder; /* an answer goes alone in its datagram */
+            bool at_once = budget_left(engine) >= ANSWER_NS;
+            engine->stats.answers_deferred += !at_once;
+            um_tr_budget_spend(&engine->budget, engine->from_ip, at_once ? ANSWER_NS : 0);
             tr_begin_datagram(engine, &builder, UM_LBMR_NORMAL, true);
-            answer(engine, advert, &builder);
+            answer(engine, advert, &builder, at_once);
             tr_flush_datagram(engine, &builder);
         }
     }
@@ -293,67 +261,65 @@ static bool too_costly(const struct um_tr_engine *engine, uint64_t started_ns, u
     return engine->ops.cpu_ns(engine->io) - started_ns > PATTERN_FREE_NS + (uint64_t)topics * PATTERN_TOPIC_NS;
 }
 
+/* Is there time left for this pattern? The second half of what was saved up is for those known to be cheap. */
+static bool affordable(struct um_tr_engine *engine, const struct um_lbmr_tqr *query)
+{
+    uint64_t left_ns = budget_left(engine);
+    bool known = um_pattern_cache_has(engine->pattern_cache, query->name, query->len);
+    if (known ? left_ns > 0 : left_ns > UM_TR_BUDGET_MOST_NS / 4 && engine->now_ns >= engine->patterns_trusted_ns) {
+        return true;
+    }
+    engine->stats.refused_patterns++;
+    um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Resolver-15",
+                   "wildcard queries of others take too long: some are not answered (%llu so far)",
+                   (unsigned long long)engine->stats.refused_patterns);
+    return false;
+}
+
 /* Those known to be cheap go on being answered, new ones after a while. */
 static void distrust_patterns(struct um_tr_engine *engine, const struct um_lbmr_tqr *query)
 {
-    char shown[UM_LBMR_NAME_MAX + 1];
+    char shown[256];
     engine->stats.refused_patterns++;
     engine->patterns_trusted_ns = engine->now_ns + DISTRUST_NS;
     um_pattern_cache_drop(engine->pattern_cache, query->name, query->len);
     um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Resolver-14",
                    "wildcard query [%s] takes too long: dropped, and for a second all patterns not known to be good",
-                   tr_printable(query->name, shown));
+                   um_tr_printable(query->name, shown));
 }
 
-void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tqr *query)
+/* Compiles the pattern and answers for the topics that match. */
+static void search(struct um_tr_engine *engine, const struct um_lbmr_tqr *query, uint64_t started_ns)
 {
     struct um_pattern_error error;
     struct um_lbmr_builder builder;
-    struct um_list *it, *next;
-    char shown[UM_LBMR_NAME_MAX + 1];
-    if (query->pattern_type != LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE) {
-        engine->stats.refused_patterns++;
-        um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3404",
-                       "LBMR WC TQR Type 0x%x [%s] not understood. Dropping.", query->pattern_type,
-                       tr_printable(query->name, shown));
-        return;
-    }
-    if (um_list_empty(&engine->adverts)) {
-        return;
-    }
-    if (engine->now_ns < engine->patterns_trusted_ns &&
-        !um_pattern_cache_has(engine->pattern_cache, query->name, query->len)) {
-        engine->stats.refused_patterns++;
-        return;
-    }
+    struct um_table_link *link = NULL;
+    size_t cursor = 0;
+    char shown[256];
     const struct um_pattern *pattern = um_pattern_cache_get(engine->pattern_cache, query->name, query->len, &error);
     if (pattern == NULL) {
         engine->stats.refused_patterns++;
         um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3402",
-                       "LBMR WC TQR pcre_compile [%s] malformed [%zu][%s]. Dropping.", tr_printable(query->name, shown),
-                       error.offset, error.text);
+                       "LBMR WC TQR pcre_compile [%s] malformed [%zu][%s]. Dropping.",
+                       um_tr_printable(query->name, shown), error.offset, error.text);
         return;
     }
-    uint64_t started_ns = engine->ops.cpu_ns != NULL ? engine->ops.cpu_ns(engine->io) : 0;
     unsigned topics = 0;
     tr_begin_datagram(engine, &builder, UM_LBMR_NORMAL, true);
-    UM_LIST_FOREACH_SAFE(it, next, &engine->adverts)
-    {
-        struct um_tr_advert *advert = UM_CONTAINER_OF(it, struct um_tr_advert, all);
+    while ((link = um_table_next(&engine->sources_by_topic, &cursor, link)) != NULL) {
+        struct um_tr_advert *advert = UM_CONTAINER_OF(link, struct um_tr_advert, link);
         int code = 0;
-        if (advert->state != TR_ADVERT_LIVE) {
-            continue;
-        }
-        enum um_pattern_result result =
-            um_pattern_match(pattern, (const char *)advert->record, advert->name_len, &code);
+        enum um_pattern_result result = um_pattern_match(pattern, advert->name, advert->name_len, &code);
         if (result == UM_PATTERN_ERROR) {
             um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3405",
-                           "LBMR WC TQR pcre_exec [%s][%s][%d] error %d", tr_printable(query->name, shown),
-                           (const char *)advert->record, advert->name_len, code);
+                           "LBMR WC TQR pcre_exec [%s][%s][%d] error %d", um_tr_printable(query->name, shown),
+                           advert->name, advert->name_len, code);
+            engine->stats.refused_patterns++;
+            um_pattern_cache_drop(engine->pattern_cache, query->name, query->len);
             break; /* a pattern that runs into a limit on one topic would do so on the next */
         }
         if (result == UM_PATTERN_YES) {
-            answer(engine, advert, &builder);
+            answer(engine, advert, &builder, true);
         }
         if (too_costly(engine, started_ns, ++topics)) {
             distrust_patterns(engine, query);
@@ -363,12 +329,22 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     tr_flush_datagram(engine, &builder);
 }
 
-void tr_source_side_free(struct um_tr_engine *engine)
+void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tqr *query)
 {
-    struct um_list *it, *next;
-    UM_LIST_FOREACH_SAFE(it, next, &engine->adverts)
-    {
-        free_advert(UM_CONTAINER_OF(it, struct um_tr_advert, all));
+    char shown[256];
+    if (query->pattern_type != LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE) {
+        engine->stats.refused_patterns++;
+        um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3404",
+                       "LBMR WC TQR Type 0x%x [%s] not understood. Dropping.", query->pattern_type,
+                       um_tr_printable(query->name, shown));
+        return;
     }
-    um_tr_table_free(&engine->sources_by_topic);
+    if (engine->sources_by_topic.count == 0 || !affordable(engine, query)) {
+        return;
+    }
+    uint64_t started_ns = engine->ops.cpu_ns != NULL ? engine->ops.cpu_ns(engine->io) : 0;
+    search(engine, query, started_ns);
+    if (engine->ops.cpu_ns != NULL) {
+        um_tr_budget_spend(&engine->budget, engine->from_ip, engine->ops.cpu_ns(engine->io) - started_ns);
+    }
 }

@@ -4,10 +4,12 @@
 #include "wire/um_lbmc.h"
 
 #include "base/um_sqn.h"
+#include "wire/um_lbmc_chain.h"
 
 #define MIN_HEADER_LEN 4u
 #define FLAG_IGNORE 0x80u /* in byte 2 of every header */
 #define TSNI_RECORD_LEN 8u
+#define RXREQ_FLAG_TSNI 0x4000u
 
 /* What is known of a header code: defined at all, and the shortest legal length. */
 struct header_rule {
@@ -45,8 +47,8 @@ static const struct header_rule rules[256] = {
     KNOWN(UM_LBMC_HDR_TCP_SID, 8),
 };
 
-/* REQUEST, TOPICNAME lie inside a range above: their lengths are checked by their readers. */
-#define REQUEST_LEN 16u
+/* REQUEST, TOPICNAME, RXREQ, LJ_INFO and LJI_REQ lie inside a range above: their lengths are checked by their readers.
+ */
 
 static uint32_t get_ip(const uint8_t *p)
 {
@@ -69,7 +71,7 @@ static bool read_topic_name(const uint8_t *h, size_t hdr_len, struct um_lbmc_msg
 
 static bool read_request(const uint8_t *h, size_t hdr_len, struct um_lbmc_msg *out)
 {
-    if (hdr_len < REQUEST_LEN) {
+    if (hdr_len < UM_LBMC_REQUEST_HDR_LEN) {
         return false;
     }
     out->request.qidx = um_get32(h + 4);
@@ -97,6 +99,54 @@ static void read_ssf_creq(const uint8_t *h, struct um_lbmc_msg *out)
     out->ssf_creq.topic_idx = um_get32(h + 8);
     out->ssf_creq.client_idx = um_get32(h + 12);
     out->present |= UM_LBMC_HAS_SSF_CREQ;
+}
+
+static bool read_lji_req(const uint8_t *h, size_t hdr_len, struct um_lbmc_msg *out)
+{
+    if (hdr_len < UM_LBMC_LJI_REQ_LEN) {
+        return false;
+    }
+    struct um_lbmc_lji_req *req = &out->lji_req;
+    req->flags = um_get16(h + 2) & (UM_LBMC_LJI_LOW | UM_LBMC_LJI_MAX | UM_LBMC_LJI_OUTSTANDING);
+    req->request_idx = um_get32(h + 4);
+    req->transport_idx = um_get32(h + 8);
+    req->topic_idx = um_get32(h + 12);
+    req->ip = get_ip(h + 16);
+    req->port = um_get16(h + 20);
+    req->low_sqn = um_get32(h + 24);
+    req->request_max = um_get32(h + 28);
+    req->outstanding_max = um_get32(h + 32);
+    out->present |= UM_LBMC_HAS_LJI_REQ;
+    return true;
+}
+
+static bool read_lj_info(const uint8_t *h, size_t hdr_len, struct um_lbmc_msg *out)
+{
+    if (hdr_len < UM_LBMC_LJ_INFO_LEN) {
+        return false;
+    }
+    out->lj_info.low = um_get32(h + 4);
+    out->lj_info.high = um_get32(h + 8);
+    out->lj_info.request_idx = um_get32(h + 12);
+    out->present |= UM_LBMC_HAS_LJ_INFO;
+    return true;
+}
+
+static bool read_rxreq(const uint8_t *h, size_t hdr_len, struct um_lbmc_msg *out)
+{
+    if (hdr_len < UM_LBMC_RXREQ_LEN) {
+        return false;
+    }
+    out->rxreq.tsni = (um_get16(h + 2) & RXREQ_FLAG_TSNI) != 0;
+    out->rxreq.marker = h[3];
+    out->rxreq.request_idx = um_get32(h + 4);
+    out->rxreq.transport_idx = um_get32(h + 8);
+    out->rxreq.id = um_get32(h + 12);
+    out->rxreq.sqn = um_get32(h + 16);
+    out->rxreq.port = um_get16(h + 20);
+    out->rxreq.ip = get_ip(h + 24);
+    out->present |= UM_LBMC_HAS_RXREQ;
+    return true;
 }
 
 static void read_destination(const uint8_t *h, struct um_lbmc_msg *out)
@@ -153,7 +203,7 @@ static bool read_header(uint8_t code, const uint8_t *h, size_t hdr_len, const ui
     case UM_LBMC_HDR_APPHDR_CHAIN:
         out->apphdr_chain = (struct um_slice){h + 3, hdr_len - 3};
         out->present |= UM_LBMC_HAS_APPHDR_CHAIN;
-        return true;
+        return um_chain_valid(out->apphdr_chain);
     case UM_LBMC_HDR_CTXINSTD:
         out->ctxinstd = h + 4;
         out->present |= UM_LBMC_HAS_CTXINSTD;
@@ -191,6 +241,12 @@ static bool read_header(uint8_t code, const uint8_t *h, size_t hdr_len, const ui
         return true;
     case UM_LBMC_HDR_TSNI:
         return read_tsni(h, hdr_len, end, out);
+    case UM_LBMC_HDR_LJI_REQ:
+        return read_lji_req(h, hdr_len, out);
+    case UM_LBMC_HDR_LJ_INFO:
+        return read_lj_info(h, hdr_len, out);
+    case UM_LBMC_HDR_RXREQ:
+        return read_rxreq(h, hdr_len, out);
     default:
         return rules[code].known || (h[2] & FLAG_IGNORE) != 0;
     }
@@ -270,6 +326,34 @@ enum um_lbmc_rc um_lbmc_decode_chain(const uint8_t *data, size_t len, struct um_
     out->tidx = fixed == UM_LBMC_DATA_HDR_LEN ? um_get32(data + 4) : 0;
     out->sqn = fixed == UM_LBMC_DATA_HDR_LEN ? um_get32(data + 8) : 0;
     return walk_chain(data, fixed, out) ? UM_LBMC_OK : UM_LBMC_BAD;
+}
+
+static bool is_addressing(uint8_t code)
+{
+    switch (code) {
+    case UM_LBMC_HDR_STREAM:
+    case UM_LBMC_HDR_DESTINATION:
+    case UM_LBMC_HDR_CTXINST:
+    case UM_LBMC_HDR_CTXINSTD:
+    case UM_LBMC_HDR_CTXINSTR:
+    case UM_LBMC_HDR_ODOMAIN:
+    case UM_LBMC_HDR_DOMAIN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+uint8_t um_lbmc_subject(const struct um_lbmc_msg *msg)
+{
+    const uint8_t *end = msg->payload.ptr + msg->payload.len; /* of the message */
+    const uint8_t *h = end - msg->msglen + fixed_len(msg->type);
+    uint8_t code = msg->next_hdr;
+    while (is_addressing(code) && end - h >= (ptrdiff_t)MIN_HEADER_LEN && h[1] >= MIN_HEADER_LEN) {
+        code = h[0];
+        h += h[1] <= end - h ? h[1] : end - h;
+    }
+    return code;
 }
 
 /* Offset of the next TSNI header behind the one at `pos`, or 0. The chain was checked by the decoder. */
@@ -357,12 +441,21 @@ size_t um_lbmc_put_destination(uint8_t *p, uint8_t next, uint32_t domain_id, uin
 
 size_t um_lbmc_put_request(uint8_t *p, uint8_t next, uint32_t qidx, uint32_t ip, uint16_t port)
 {
-    put_prefix(p, next, REQUEST_LEN, 0);
+    put_prefix(p, next, UM_LBMC_REQUEST_HDR_LEN, 0);
     um_put32(p + 4, qidx);
     um_put16(p + 8, port);
     um_put16(p + 10, 0);
     memcpy(p + 12, &ip, 4);
-    return REQUEST_LEN;
+    return UM_LBMC_REQUEST_HDR_LEN;
+}
+
+size_t um_lbmc_put_topicname(uint8_t *p, uint8_t next, const char *topic, size_t len)
+{
+    size_t total = 4 + len + 1;
+    put_prefix(p, next, (uint8_t)total, 0);
+    memcpy(p + 4, topic, len);
+    p[4 + len] = '\0';
+    return total;
 }
 
 size_t um_lbmc_put_ctxinst(uint8_t *p, uint8_t next, const uint8_t ctxinst[8])
@@ -370,6 +463,43 @@ size_t um_lbmc_put_ctxinst(uint8_t *p, uint8_t next, const uint8_t ctxinst[8])
     put_prefix(p, next, UM_LBMC_CTXINST_HDR_LEN, 0);
     memcpy(p + 4, ctxinst, 8);
     return UM_LBMC_CTXINST_HDR_LEN;
+}
+
+size_t um_lbmc_put_lji_req(uint8_t *p, uint8_t next, const struct um_lbmc_lji_req *req)
+{
+    put_prefix(p, next, UM_LBMC_LJI_REQ_LEN, req->flags);
+    um_put32(p + 4, req->request_idx);
+    um_put32(p + 8, req->transport_idx);
+    um_put32(p + 12, req->topic_idx);
+    memcpy(p + 16, &req->ip, 4);
+    um_put16(p + 20, req->port);
+    um_put16(p + 22, 0);
+    um_put32(p + 24, (req->flags & UM_LBMC_LJI_LOW) != 0 ? req->low_sqn : 0);
+    um_put32(p + 28, (req->flags & UM_LBMC_LJI_MAX) != 0 ? req->request_max : 0);
+    um_put32(p + 32, (req->flags & UM_LBMC_LJI_OUTSTANDING) != 0 ? req->outstanding_max : 0);
+    return UM_LBMC_LJI_REQ_LEN;
+}
+
+size_t um_lbmc_put_lj_info(uint8_t *p, uint8_t next, const struct um_lbmc_lj_info *info)
+{
+    put_prefix(p, next, UM_LBMC_LJ_INFO_LEN, 0);
+    um_put32(p + 4, info->low);
+    um_put32(p + 8, info->high);
+    um_put32(p + 12, info->request_idx);
+    return UM_LBMC_LJ_INFO_LEN;
+}
+
+size_t um_lbmc_put_rxreq(uint8_t *p, uint8_t next, const struct um_lbmc_rxreq *req)
+{
+    put_prefix(p, next, UM_LBMC_RXREQ_LEN, (uint16_t)((req->tsni ? RXREQ_FLAG_TSNI : 0) | req->marker));
+    um_put32(p + 4, req->request_idx);
+    um_put32(p + 8, req->transport_idx);
+    um_put32(p + 12, req->id);
+    um_put32(p + 16, req->sqn);
+    um_put16(p + 20, req->port);
+    um_put16(p + 22, 0);
+    memcpy(p + 24, &req->ip, 4);
+    return UM_LBMC_RXREQ_LEN;
 }
 
 size_t um_lbmc_encode_tcp_sid(uint8_t out[12], uint32_t session_id)

@@ -16,6 +16,7 @@
 #define UM_LBMC_FRAG_HDR_LEN 16u
 #define UM_LBMC_BATCH_HDR_LEN 4u
 #define UM_LBMC_CTXINST_HDR_LEN 12u /* CTXINST, CTXINSTD, CTXINSTR */
+#define UM_LBMC_REQUEST_HDR_LEN 16u
 #define UM_LBMC_STREAM_HDR_LEN 20u
 #define UM_LBMC_DESTINATION_HDR_LEN 28u
 #define UM_LBMC_MAX_MSGLEN 65535u
@@ -43,10 +44,14 @@ enum um_lbmc_header {
     UM_LBMC_HDR_SRCIDX = 0x0E,
     UM_LBMC_HDR_SSF_INIT = 0x10,
     UM_LBMC_HDR_SSF_CREQ = 0x11,
+    UM_LBMC_HDR_RXREQ = 0x15,
+    UM_LBMC_HDR_LJ_INFO = 0x1E,
     UM_LBMC_HDR_TSNI = 0x20,
     UM_LBMC_HDR_CTXINST = 0x42,
+    UM_LBMC_HDR_DOMAIN = 0x43,
     UM_LBMC_HDR_ODOMAIN = 0x4A,
     UM_LBMC_HDR_STREAM = 0x4B,
+    UM_LBMC_HDR_LJI_REQ = 0x4E,
     UM_LBMC_HDR_DESTINATION = 0x64,
     UM_LBMC_HDR_TCP_SID = 0x6B,
     UM_LBMC_HDR_EXTOPT = 0xFE,
@@ -75,8 +80,14 @@ enum um_lbmc_present {
     UM_LBMC_HAS_SSF_INIT = 1u << 13,
     UM_LBMC_HAS_SSF_CREQ = 1u << 14,
     UM_LBMC_HAS_TSNI = 1u << 15,
-    UM_LBMC_HAS_STAMP = 1u << 16 /* not of the decoder: the transport knows when it arrived */
+    UM_LBMC_HAS_STAMP = 1u << 16,   /* not of the decoder: the transport knows when it arrived */
+    UM_LBMC_LATE_JOINED = 1u << 17, /* nor these: recovery brought it, for a late joiner */
+    UM_LBMC_RECOVERED = 1u << 18,   /* or to fill a gap that the transport left */
+    UM_LBMC_HAS_LJI_REQ = 1u << 19,
+    UM_LBMC_HAS_LJ_INFO = 1u << 20,
+    UM_LBMC_HAS_RXREQ = 1u << 21
 };
+#define UM_LBMC_OFF_TRANSPORT (UM_LBMC_LATE_JOINED | UM_LBMC_RECOVERED)
 
 struct um_lbmc_ssf_init {
     uint8_t flags; /* 0x40 default inclusions, 0x20 default exclusions */
@@ -89,6 +100,34 @@ struct um_lbmc_ssf_creq {
     uint8_t mode; /* 0 include, 1 exclude */
     uint32_t transport_idx, topic_idx, client_idx;
 };
+
+/* Late join and recovery. What does the source have of a topic? */
+struct um_lbmc_lji_req {
+    uint16_t flags; /* enum um_lbmc_lji_flags: which of the last three are there */
+    uint32_t request_idx, transport_idx, topic_idx;
+    uint32_t ip;   /* network order: where the answer is to go; 0: where the request came from */
+    uint16_t port; /* host order: request port */
+    uint32_t low_sqn, request_max, outstanding_max;
+};
+enum um_lbmc_lji_flags { UM_LBMC_LJI_LOW = 1u, UM_LBMC_LJI_MAX = 2u, UM_LBMC_LJI_OUTSTANDING = 4u };
+/* The answer: high is low - 1 when it has nothing. */
+struct um_lbmc_lj_info {
+    uint32_t low, high;
+    uint32_t request_idx;
+};
+/* Send this number again, or tell the last one. */
+struct um_lbmc_rxreq {
+    bool tsni;
+    uint8_t marker; /* to a store: which one it is; else 0 */
+    uint32_t request_idx, transport_idx;
+    uint32_t id; /* topic index; to a store: registration */
+    uint32_t sqn;
+    uint32_t ip;   /* as above */
+    uint16_t port; /* host order */
+};
+#define UM_LBMC_LJI_REQ_LEN 36u
+#define UM_LBMC_LJ_INFO_LEN 16u
+#define UM_LBMC_RXREQ_LEN 28u
 
 /* One decoded message. Slices point into the input. */
 struct um_lbmc_msg {
@@ -126,6 +165,9 @@ struct um_lbmc_msg {
     uint32_t tcp_sid;
     struct um_lbmc_ssf_init ssf_init;
     struct um_lbmc_ssf_creq ssf_creq;
+    struct um_lbmc_lji_req lji_req;
+    struct um_lbmc_lj_info lj_info;
+    struct um_lbmc_rxreq rxreq;
     struct um_slice tsni;       /* 8-byte records of the first TSNI header: tidx, last sqn */
     struct um_slice tsni_chain; /* that header and all that follows it: for um_lbmc_tsni_next() */
 };
@@ -161,6 +203,10 @@ static inline enum um_lbmc_rc um_lbmc_decode(const uint8_t *data, size_t len, st
     return um_lbmc_decode_chain(data, len, out);
 }
 
+/* Code of the first header of a message decoded OK that is not about its way (STREAM, DESTINATION, context instances,
+ * domains): what a control message is about. UM_LBMC_HDR_NONE or _DATA: there is none. */
+uint8_t um_lbmc_subject(const struct um_lbmc_msg *msg);
+
 /* Walk the records of all TSNI headers of a message decoded OK. `iter` starts zeroed. False: no more. */
 struct um_lbmc_tsni_iter {
     size_t header;   /* offset in tsni_chain of the present TSNI header */
@@ -192,7 +238,13 @@ size_t um_lbmc_put_stream(uint8_t *p, uint8_t next, uint32_t stream_id, uint32_t
 size_t um_lbmc_put_destination(uint8_t *p, uint8_t next, uint32_t domain_id, uint32_t ip, uint16_t port,
                                uint32_t orig_domain_id, uint32_t orig_ip, uint16_t orig_port);
 size_t um_lbmc_put_request(uint8_t *p, uint8_t next, uint32_t qidx, uint32_t ip, uint16_t port);
+size_t um_lbmc_put_topicname(uint8_t *p, uint8_t next, const char *topic, size_t len); /* a NUL is added; len <= 246 */
 size_t um_lbmc_put_ctxinst(uint8_t *p, uint8_t next, const uint8_t ctxinst[8]); /* CTXINST, CTXINSTD and CTXINSTR */
+
+/* Records of control messages, without the fixed header; the same. */
+size_t um_lbmc_put_lji_req(uint8_t *p, uint8_t next, const struct um_lbmc_lji_req *req);
+size_t um_lbmc_put_lj_info(uint8_t *p, uint8_t next, const struct um_lbmc_lj_info *info);
+size_t um_lbmc_put_rxreq(uint8_t *p, uint8_t next, const struct um_lbmc_rxreq *req);
 
 /* Whole control messages: return the length written (buffer sizes noted). */
 size_t um_lbmc_encode_tcp_sid(uint8_t out[12], uint32_t session_id);

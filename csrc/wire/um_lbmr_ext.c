@@ -2,6 +2,7 @@
  * and the length checks of the formats that are only skipped.
  * Pure functions, any thread. */
 #include "wire/um_lbmr.h"
+#include "wire/um_transport_place.h"
 
 enum um_lbmr_fault um_lbmr_decode_ctxinfo(const struct um_lbmr_msg *msg, struct um_lbmr_ctxinfo *out)
 {
@@ -385,8 +386,7 @@ static size_t option_address_offset(uint8_t type)
 static unsigned substitute_tir(uint8_t *data, const struct um_lbmr_tir *tir, uint32_t ip)
 {
     unsigned replaced = 0;
-    uint8_t code = tir->transport.code;
-    if (tir->transport.known && code != UM_LBMR_LBTIPC && code != UM_LBMR_LBTSMX) {
+    if (tir->transport.known && um_transport_place(tir->transport.code) != UM_PLACE_MEMORY) {
         replaced += substitute(data + (tir->info.ptr - data), ip);
     }
     for (size_t at = 0; at < tir->options.len; at += tir->options.ptr[at + 1]) {

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/um_error.h"
@@ -42,32 +41,63 @@ static const struct form forms[] = {
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
 
-static int format_part(enum part part, const lbm_transport_source_info_t *info, char *out, size_t size)
+/* Written digit by digit: receivers of many topics fill it in as they deliver. */
+static char *put_number(char *at, uint32_t value, unsigned base, int digits_min)
 {
-    char ip[INET_ADDRSTRLEN];
+    char digits[10];
+    int count = 0;
+    do {
+        digits[count++] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value != 0);
+    while (count < digits_min) {
+        digits[count++] = '0';
+    }
+    while (count > 0) {
+        *at++ = digits[--count];
+    }
+    return at;
+}
+
+static char *put_address(char *at, lbm_uint32_t address)
+{
+    const uint8_t *bytes = (const uint8_t *)&address;
+    for (int i = 0; i < 4; i++) {
+        if (i > 0) {
+            *at++ = '.';
+        }
+        at = put_number(at, bytes[i], 10, 1);
+    }
+    return at;
+}
+
+static char *put_part(char *at, enum part part, const lbm_transport_source_info_t *info)
+{
+    *at++ = ':';
     switch (part) {
     case SOURCE_IP:
-        return snprintf(out, size, ":%s", inet_ntop(AF_INET, &info->src_ip, ip, sizeof ip));
+        return put_address(at, info->src_ip);
     case SOURCE_PORT:
-        return snprintf(out, size, ":%u", info->src_port);
+        return put_number(at, info->src_port, 10, 1);
     case SESSION_OPTIONAL:
-        return info->session_id == 0 ? 0 : snprintf(out, size, ":%08x", info->session_id);
+        return info->session_id == 0 ? at - 1 : put_number(at, info->session_id, 16, 8);
     case SESSION_PADDED:
-        return snprintf(out, size, ":%08x", info->session_id);
+        return put_number(at, info->session_id, 16, 8);
     case SESSION_PLAIN:
-        return snprintf(out, size, ":%x", info->session_id);
+        return put_number(at, info->session_id, 16, 1);
     case GROUP:
-        return snprintf(out, size, ":%s", inet_ntop(AF_INET, &info->mc_group, ip, sizeof ip));
+        return put_address(at, info->mc_group);
     case DEST_PORT:
-        return snprintf(out, size, ":%u", info->dest_port);
+        return put_number(at, info->dest_port, 10, 1);
     case TRANSPORT_ID:
-        return snprintf(out, size, ":%u", info->transport_id);
+        return put_number(at, info->transport_id, 10, 1);
     case END:
         break;
     }
-    return 0;
+    return at - 1;
 }
 
+/* UM_SOURCE_STRING_MAX has room for every form. */
 int um_source_string_format(const lbm_transport_source_info_t *info, char *out, size_t size)
 {
     const struct form *form = NULL;
@@ -80,13 +110,19 @@ int um_source_string_format(const lbm_transport_source_info_t *info, char *out, 
         return um_error(UM_EINVAL, "CoreApi-9010-1", "transport type %d: has no source string", info->type);
     }
     char text[UM_SOURCE_STRING_MAX];
-    size_t len = (size_t)snprintf(text, sizeof text, "%s", form->name);
+    size_t len = strlen(form->name);
+    memcpy(text, form->name, len);
+    char *at = text + len;
     for (const enum part *part = form->parts; *part != END; part++) {
-        len += (size_t)format_part(*part, info, text + len, sizeof text - len);
+        at = put_part(at, *part, info);
     }
     if (info->topic_idx != 0) {
-        len += (size_t)snprintf(text + len, sizeof text - len, "[%u]", info->topic_idx);
+        *at++ = '[';
+        at = put_number(at, info->topic_idx, 10, 1);
+        *at++ = ']';
     }
+    *at = '\0';
+    len = (size_t)(at - text);
     if (len >= size) {
         return um_error(UM_EINVAL, "CoreApi-9010-2", "source string %s: needs %zu bytes, the buffer has %zu", text,
                         len + 1, size);

@@ -172,6 +172,20 @@ static bool ex_store(const struct ex_option *option, const char *text)
     return false;
 }
 
+static void ex_alarm_set(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGALRM);
+}
+
+/* Blocked, the signal stays pending until somebody waits: it is neither lost nor does it end the program. */
+static void ex_block_alarm(void)
+{
+    sigset_t set;
+    ex_alarm_set(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 int ex_parse(int argc, char **argv, const struct ex_program *program)
 {
     struct option longs[EX_MAX_OPTIONS + 1];
@@ -194,6 +208,7 @@ int ex_parse(int argc, char **argv, const struct ex_program *program)
     }
     letters[letter_count] = '\0';
     signal(SIGPIPE, SIG_IGN);
+    ex_block_alarm();
     EX_TRY(lbm_log, ex_log_line, NULL);
     int got;
     while ((got = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
@@ -237,11 +252,36 @@ void ex_apply_rate(const struct ex_rate *rate, lbm_context_attr_t *cattr, lbm_sr
            rate->retransmit);
 }
 
+void ex_apply_immediate_rate(const struct ex_rate *rate, lbm_context_attr_t *cattr)
+{
+    char number[32];
+    if (rate->protocol == 0) {
+        return;
+    }
+    snprintf(number, sizeof(number), "%llu", rate->data);
+    EX_TRY(lbm_context_attr_str_setopt, cattr, "transport_lbtrm_data_rate_limit", number);
+    snprintf(number, sizeof(number), "%llu", rate->retransmit);
+    EX_TRY(lbm_context_attr_str_setopt, cattr, "transport_lbtrm_retransmit_rate_limit", number);
+    printf("Sending with LBT-RM data rate limit %llu, retransmission rate limit %llu\n", rate->data, rate->retransmit);
+}
+
 static void ex_set_datagram(lbm_context_attr_t *cattr, const char *option, unsigned size)
 {
     char number[32];
     snprintf(number, sizeof(number), "%u", size);
     EX_TRY(lbm_context_attr_str_setopt, cattr, option, number);
+}
+
+void ex_apply_late_join(unsigned long bytes, lbm_src_topic_attr_t *sattr)
+{
+    char text[32];
+    if (bytes == 0) {
+        return;
+    }
+    snprintf(text, sizeof text, "%lu", bytes);
+    EX_TRY(lbm_src_topic_attr_str_setopt, sattr, "late_join", "1");
+    EX_TRY(lbm_src_topic_attr_str_setopt, sattr, "retransmit_retention_size_threshold", text);
+    printf("Enabled Late Join with message retention threshold set to %lu bytes.\n", bytes);
 }
 
 void ex_apply_source_datagram(const struct ex_datagram *datagram, lbm_context_attr_t *cattr,
@@ -294,8 +334,14 @@ double ex_now(void)
 
 void ex_sleep_ms(unsigned long ms)
 {
-    struct timespec ts = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-    while (nanosleep(&ts, &ts) != 0 && errno == EINTR) {
+    sigset_t set;
+    double end = ex_now() + (double)ms / 1000;
+    ex_alarm_set(&set);
+    for (double left = (double)ms / 1000; left > 0; left = end - ex_now()) {
+        struct timespec ts = {(time_t)left, (long)((left - (double)(time_t)left) * 1e9)};
+        if (sigtimedwait(&set, NULL, &ts) == SIGALRM) {
+            return;
+        }
     }
 }
 

@@ -66,7 +66,8 @@ struct ex_program {
     const struct ex_option *options;
 };
 
-/* Index of the first positional argument in argv. Ignores SIGPIPE and installs the log printer. */
+/* Index of the first positional argument in argv. Ignores SIGPIPE and installs the log printer. To be called
+ * before there are threads: SIGALRM is blocked from then on, for ex_sleep_ms(). */
 int ex_parse(int argc, char **argv, const struct ex_program *program);
 _Noreturn void ex_usage(const char *path, const struct ex_program *program, int status);
 
@@ -81,11 +82,16 @@ _Noreturn void ex_fail(const char *function);
 
 /* Put -R and -G into attribute objects and print what was chosen. */
 void ex_apply_rate(const struct ex_rate *rate, lbm_context_attr_t *cattr, lbm_src_topic_attr_t *sattr);
+/* Of programs that send multicast immediate messages, which is by LBT-RM. */
+void ex_apply_immediate_rate(const struct ex_rate *rate, lbm_context_attr_t *cattr);
+/* 0: nothing. */
+void ex_apply_late_join(unsigned long bytes, lbm_src_topic_attr_t *sattr);
 void ex_apply_source_datagram(const struct ex_datagram *datagram, lbm_context_attr_t *cattr,
                               lbm_src_topic_attr_t *sattr);
 void ex_apply_receiver_datagram(const struct ex_datagram *datagram, lbm_context_attr_t *cattr);
 
 double ex_now(void); /* seconds, monotonic */
+/* SIGALRM ends it early: a delay, a pause or the lingering of a program is over when somebody says so. */
 void ex_sleep_ms(unsigned long ms);
 /* Sleeps up to `seconds` in short steps; returns early when *stop becomes non-zero (stop may be NULL). */
 void ex_sleep_until(double seconds, volatile const int *stop);

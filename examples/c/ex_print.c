@@ -367,6 +367,16 @@ static void ex_check_order(struct ex_receive *receive, const lbm_msg_t *msg)
     receive->number_known = true;
 }
 
+static void ex_stop_when_enough(struct ex_receive *receive)
+{
+    if (receive->stop_after != 0 && receive->total_messages >= receive->stop_after) {
+        if (receive->done_text != NULL) {
+            printf("Quitting.... received %u messages%s\n", (unsigned)receive->total_messages, receive->done_text);
+        }
+        receive->done = 1;
+    }
+}
+
 static void ex_on_data(struct ex_receive *receive, const lbm_msg_t *msg)
 {
     if (receive->stop_after != 0 && receive->total_messages >= receive->stop_after) {
@@ -387,12 +397,7 @@ static void ex_on_data(struct ex_receive *receive, const lbm_msg_t *msg)
     if (receive->verify) {
         ex_verify_message(receive, msg);
     }
-    if (receive->stop_after != 0 && receive->total_messages >= receive->stop_after) {
-        if (receive->done_text != NULL) {
-            printf("Quitting.... received %u messages%s\n", (unsigned)receive->total_messages, receive->done_text);
-        }
-        receive->done = 1;
-    }
+    ex_stop_when_enough(receive);
 }
 
 static void ex_on_loss(struct ex_receive *receive)
@@ -416,6 +421,7 @@ static void ex_on_event(struct ex_receive *receive, const lbm_msg_t *msg)
     case LBM_MSG_REQUEST:
         ex_count_message(receive, msg);
         printf("[%s][%s][%u], Request\n", msg->topic_name, msg->source, msg->sequence_number);
+        ex_stop_when_enough(receive);
         break;
     case LBM_MSG_BOS:
         if (receive->announce_topics) {
@@ -466,6 +472,33 @@ int ex_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     return 0;
 }
 
+static void ex_on_immediate_event(struct ex_receive *receive, const lbm_msg_t *msg)
+{
+    if (msg->type != LBM_MSG_DATA && msg->type != LBM_MSG_REQUEST) {
+        printf("Unhandled receiver event [%d] for immediate_msg from source [%s].\n", msg->type, msg->source);
+        fflush(stdout);
+        return;
+    }
+    ex_count_message(receive, msg);
+    if (receive->verbose > 0) {
+        printf("IM%s [%s][%u], %lu bytes\n", msg->type == LBM_MSG_REQUEST ? " Request" : "", msg->source,
+               msg->sequence_number, (unsigned long)msg->len);
+        if (receive->verbose > 1) {
+            ex_dump(msg->data, msg->len);
+        }
+    }
+    ex_stop_when_enough(receive);
+    fflush(stdout);
+}
+
+int ex_on_immediate(lbm_context_t *ctx, lbm_msg_t *msg, void *clientd)
+{
+    flockfile(stdout);
+    ex_on_immediate_event(clientd, msg);
+    funlockfile(stdout);
+    return 0;
+}
+
 void ex_print_interval(struct ex_receive *receive, double seconds, const char *first_format, const char *burst_label,
                        unsigned long lost)
 {
@@ -491,6 +524,26 @@ void ex_print_interval(struct ex_receive *receive, double seconds, const char *f
     putchar('\n');
     fflush(stdout);
     funlockfile(stdout);
+}
+
+int ex_on_response(lbm_request_t *req, lbm_msg_t *msg, void *clientd)
+{
+    struct ex_responses *responses = clientd;
+    (void)req;
+    if (msg->type != LBM_MSG_RESPONSE) {
+        printf("Unknown message type %d from [%s]\n", msg->type, msg->source);
+        return 0;
+    }
+    atomic_fetch_add(&responses->count, 1);
+    atomic_fetch_add(&responses->bytes, msg->len);
+    if (responses->verbose > 0) {
+        printf("Response [%s][%u], %lu bytes\n", msg->source, msg->sequence_number, (unsigned long)msg->len);
+        if (responses->verbose > 1) {
+            ex_dump(msg->data, msg->len);
+        }
+        fflush(stdout);
+    }
+    return 0;
 }
 
 void ex_print_immediate_target(lbm_context_t *ctx)

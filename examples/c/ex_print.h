@@ -53,9 +53,21 @@ struct ex_receive {
 
 int ex_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd); /* clientd: struct ex_receive */
 
+/* The same for immediate messages without a topic: the callback of lbm_context_rcv_immediate_msgs(). */
+int ex_on_immediate(lbm_context_t *ctx, lbm_msg_t *msg, void *clientd);
+
 /* The line of one interval, from the counters, which start again at zero. */
 void ex_print_interval(struct ex_receive *receive, double seconds, const char *first_format, const char *burst_label,
                        unsigned long lost);
+
+/* What came for a request. Written by callbacks, read by main. */
+struct ex_responses {
+    int verbose; /* 1: print each response; 2: with its bytes */
+    atomic_int count;
+    atomic_ulong bytes;
+};
+
+int ex_on_response(lbm_request_t *req, lbm_msg_t *msg, void *clientd); /* clientd: struct ex_responses */
 
 /* Target of unicast immediate messages of this context, from its options. */
 void ex_print_immediate_target(lbm_context_t *ctx);

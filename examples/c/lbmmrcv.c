@@ -3,11 +3,9 @@
 #include <lbm/lbm.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
+#include "ex_multi_receiver.h"
 #include "ex_options.h"
-#include "ex_receiver.h"
 
 #define MAX_CONTEXTS 5
 #define MAX_RECEIVERS 1000001
@@ -48,80 +46,6 @@ static void on_signal(int number)
     receive.done = 1;
 }
 
-static void create_contexts(lbm_context_t **contexts)
-{
-    lbm_context_attr_t *attr;
-    char bytes[32];
-    snprintf(bytes, sizeof(bytes), "%lu", opt.bufsize * 1024 * 1024);
-    EX_TRY(lbm_context_attr_create, &attr);
-    EX_TRY(lbm_context_attr_str_setopt, attr, "transport_tcp_receiver_socket_buffer", bytes);
-    for (int i = 0; i < opt.contexts; i++) {
-        EX_TRY(lbm_context_create, &contexts[i], attr, NULL, NULL);
-    }
-    EX_TRY(lbm_context_attr_delete, attr);
-    printf("Using %d context(s)\n", opt.contexts);
-}
-
-static lbm_rcv_t **create_receivers(lbm_context_t **contexts)
-{
-    lbm_rcv_t **receivers = calloc(opt.receivers, sizeof(*receivers));
-    if (receivers == NULL) {
-        fprintf(stderr, "no memory for %lu receivers\n", opt.receivers);
-        exit(1);
-    }
-    printf("Creating %d receivers\n", (int)opt.receivers);
-    for (unsigned long i = 0; i < opt.receivers; i++) {
-        char name[LBM_MSG_MAX_TOPIC_LEN];
-        lbm_topic_t *topic;
-        lbm_context_t *ctx = contexts[i % (unsigned long)opt.contexts];
-        snprintf(name, sizeof(name), "%s.%lu", opt.root, opt.initial + i);
-        EX_TRY(lbm_rcv_topic_lookup, &topic, ctx, name, NULL);
-        EX_TRY(lbm_rcv_create, &receivers[i], ctx, topic, ex_on_message, &receive, NULL);
-        if ((i + 1) % 1000 == 0) {
-            printf("Created %d receivers\n", (int)(i + 1));
-        }
-    }
-    printf("Created %d receivers. Will start calculating aggregate throughput.\n", (int)opt.receivers);
-    fflush(stdout);
-    return receivers;
-}
-
-static unsigned long read_statistics(lbm_context_t **contexts)
-{
-    unsigned long lost = 0;
-    for (int c = 0; c < opt.contexts; c++) {
-        int count = 0;
-        lbm_rcv_transport_stats_t *stats = ex_all_stats(contexts[c], NULL, 64, &count);
-        for (int i = 0; stats != NULL && i < count; i++) {
-            lost += ex_lost_packets(&stats[i]);
-            if (opt.statistics) {
-                printf("stats %u/%u (ctx %u):", (unsigned)i + 1, (unsigned)count, (unsigned)c);
-                ex_print_receiver_stats_short(&stats[i]);
-            }
-        }
-        free(stats);
-    }
-    return lost;
-}
-
-static void run(lbm_context_t **contexts)
-{
-    double last = ex_now();
-    unsigned long known_lost = 0;
-    while (!receive.done) {
-        ex_sleep_until(1.0, &receive.done);
-        double now = ex_now();
-        unsigned long lost = read_statistics(contexts);
-        ex_print_interval(&receive, now - last, "%-5.4g secs.  ", "loss bursts", lost - known_lost);
-        known_lost = lost;
-        last = now;
-        if (opt.end_flag != NULL && access(opt.end_flag, F_OK) == 0) {
-            printf("%s detected, cleaning up....\n", opt.end_flag);
-            return;
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
     ex_parse(argc, argv, &program);
@@ -134,25 +58,17 @@ int main(int argc, char **argv)
     receive.stop_at_eos = opt.exit_at_eos;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
-    create_contexts(contexts);
-    lbm_rcv_t **receivers = create_receivers(contexts);
-    run(contexts);
-    if (opt.linger > 0) {
-        printf("Lingering for %d seconds...\n", opt.linger);
-        fflush(stdout);
-        ex_sleep_ms((unsigned long)opt.linger * 1000);
-    }
-    printf("Deleting receivers....\n");
-    for (unsigned long i = 0; i < opt.receivers; i++) {
-        EX_TRY(lbm_rcv_delete, receivers[i]);
-        if ((i + 1) % 1000 == 0) {
-            printf("Deleted %d receivers\n", (int)(i + 1));
-        }
-    }
-    free(receivers);
-    for (int i = 0; i < opt.contexts; i++) {
-        EX_TRY(lbm_context_delete, contexts[i]);
-    }
+    struct ex_receivers all = {.contexts = contexts,
+                               .context_count = opt.contexts,
+                               .initial = opt.initial,
+                               .count = opt.receivers,
+                               .root = opt.root,
+                               .statistics = opt.statistics};
+    ex_receivers_create_contexts(&all, opt.bufsize);
+    ex_receivers_create(&all, &receive);
+    ex_receivers_run(&all, &receive, opt.end_flag);
+    ex_receivers_linger(opt.linger, "Lingering for %d seconds...\n");
+    ex_receivers_delete(&all);
     printf("Quitting.... received %u messages", (unsigned)receive.total_messages);
     if (receive.total_unrecovered > 0 || receive.total_bursts > 0) {
         printf(", %u msgs unrecovered, %u loss bursts", (unsigned)receive.total_unrecovered,

@@ -16,7 +16,7 @@
 
 static struct {
     int delay, linger, threads, verbose, verify;
-    unsigned long batch, initial, length, messages, pause, sources, statistics;
+    unsigned long batch, initial, late_join, length, messages, pause, sources, statistics;
     const char *root;
     struct ex_rate rate;
 } opt = {.batch = 1,
@@ -34,7 +34,7 @@ static const struct ex_option options[] = {
     {'d', "delay", EX_INT, &opt.delay, "SEC", "wait before the first message (1)"},
     {'h', "help", EX_HELP, NULL, NULL, "show this text"},
     {'i', "initial-topic", EX_UNSIGNED, &opt.initial, "NUM", "number of the first topic (0)"},
-    {'j', "late-join", EX_LATER_ARG, "late join", "BYTES", "retain so many bytes for late joiners"},
+    {'j', "late-join", EX_UNSIGNED, &opt.late_join, "BYTES", "retain so many bytes for late joiners"},
     {'l', "length", EX_UNSIGNED, &opt.length, "BYTES", "message length (25)"},
     {'L', "linger", EX_INT, &opt.linger, "SEC", "wait before deleting the sources (1)"},
     {'M', "messages", EX_UNSIGNED, &opt.messages, "NUM", "messages to send in all (10000000)"},
@@ -147,6 +147,7 @@ int main(int argc, char **argv)
     }
     EX_TRY(lbm_context_attr_create, &cattr);
     EX_TRY(lbm_src_topic_attr_create, &sattr);
+    ex_apply_late_join(opt.late_join, sattr);
     ex_apply_rate(&opt.rate, cattr, sattr);
     multi =
         (struct ex_multi){opt.root, opt.initial, opt.sources, opt.statistics, opt.verbose, on_event, NULL, NULL, -1};

@@ -14,7 +14,7 @@
 #define LARGE_RTT_MS 100.0 /* above this the usual reason is batching at the other end */
 
 static struct {
-    int collect, warm_up, queue, print_rtt, verbose;
+    int collect, warm_up, queue, print_rtt, verbose, immediate;
     unsigned long length, messages, pause, seconds, seed;
     const char *prefix;
     struct ex_rate rate;
@@ -26,7 +26,7 @@ static const struct ex_option options[] = {
     {'h', NULL, EX_HELP, NULL, NULL, "show this text"},
     {'i', NULL, EX_INT, &opt.warm_up, "NUM", "messages at the start that do not count (0)"},
     {'o', NULL, EX_LATER_ARG, "persistence", "NUM", "offset of the registration ids"},
-    {'I', NULL, EX_LATER, "multicast immediate messaging", NULL, "use multicast immediate messages"},
+    {'I', NULL, EX_FLAG, &opt.immediate, NULL, "use multicast immediate messages"},
     {'l', NULL, EX_UNSIGNED, &opt.length, "BYTES", "message length (20)"},
     {'M', NULL, EX_UNSIGNED, &opt.messages, "NUM", "round trips (200)"},
     {'P', NULL, EX_UNSIGNED, &opt.pause, "MS", "pause before each message (0)"},
@@ -50,11 +50,13 @@ struct payload {
 
 /* Owned by the receiver callback; main() reads it once the run is over. */
 static struct {
-    lbm_src_t *src;
+    lbm_context_t *ctx;
+    lbm_src_t *src; /* NULL with -I */
+    char topic[LBM_MSG_MAX_TOPIC_LEN];
     char *data;
     bool ping;
-    double *rtt_ms; /* with -C */
-    uint32_t warm_up_left, counted;
+    double *rtt_ms;                          /* with -C */
+    uint32_t warm_up_left, counted, awaited; /* number of the pong that counts */
     double sum_ms, min_ms, max_ms, first, last;
     unsigned long min_number, max_number;
     volatile int ready, done;
@@ -65,6 +67,15 @@ static uint64_t now_ns(void)
     return (uint64_t)(ex_now() * 1e9);
 }
 
+static int send_message(const char *data, size_t length)
+{
+    const int flags = LBM_MSG_FLUSH | LBM_SRC_NONBLOCK;
+    if (opt.immediate) {
+        return lbm_multicast_immediate_message(run.ctx, run.topic, data, length, flags);
+    }
+    return lbm_src_send(run.src, data, length, flags);
+}
+
 static void send_ping(uint32_t number)
 {
     struct payload payload = {now_ns(), number};
@@ -73,7 +84,7 @@ static void send_ping(uint32_t number)
         payload.sent_ns = now_ns();
     }
     memcpy(run.data, &payload, sizeof(payload));
-    EX_TRY(lbm_src_send, run.src, run.data, opt.length, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK);
+    EX_TRY(send_message, run.data, opt.length);
 }
 
 static void count_rtt(double ms)
@@ -100,6 +111,11 @@ static void on_pong(const lbm_msg_t *msg)
         return;
     }
     memcpy(&payload, msg->data, sizeof(payload));
+    if (payload.number != run.awaited) {
+        return; /* the answer to another of the first pings with -I */
+    }
+    run.awaited++;
+    run.ready = 1;
     double ms = (double)(now_ns() - payload.sent_ns) / 1e6;
     if (run.warm_up_left > 0) {
         if (opt.print_rtt) {
@@ -126,8 +142,8 @@ static void on_pong(const lbm_msg_t *msg)
 
 static void on_ping(const lbm_msg_t *msg)
 {
-    if (lbm_src_send(run.src, msg->data, msg->len, LBM_MSG_FLUSH | LBM_SRC_NONBLOCK) == LBM_FAILURE) {
-        fprintf(stderr, "lbm_src_send: %s\n", lbm_errmsg());
+    if (send_message(msg->data, msg->len) == LBM_FAILURE) {
+        fprintf(stderr, "%s\n", lbm_errmsg());
     }
 }
 
@@ -269,6 +285,47 @@ static void start_ping(double deadline)
     }
 }
 
+/* Immediate messages have no session that begins: the first ping is sent until it is answered. */
+static void start_immediate_ping(double deadline)
+{
+    run.first = ex_now();
+    while (!run.ready && ex_now() < deadline) {
+        struct payload payload = {now_ns(), 0};
+        char *first = calloc(1, opt.length); /* run.data belongs to the callback as soon as an answer comes */
+        if (first == NULL) {
+            ex_fail("calloc");
+        }
+        memcpy(first, &payload, sizeof(payload));
+        EX_TRY(send_message, first, opt.length);
+        free(first);
+        ex_sleep_until(0.2, &run.ready);
+    }
+}
+
+/* What is sent to the group is to be received from it, too, where the configuration says nothing else. */
+static void listen_to_group(lbm_context_attr_t *cattr)
+{
+    char group[256];
+    size_t len = sizeof(group);
+    EX_TRY(lbm_context_attr_str_getopt, cattr, "mim_incoming_address", group, &len);
+    if (strcmp(group, "0.0.0.0") == 0) {
+        len = sizeof(group);
+        EX_TRY(lbm_context_attr_str_getopt, cattr, "mim_outgoing_address", group, &len);
+        EX_TRY(lbm_context_attr_str_setopt, cattr, "mim_incoming_address", group);
+    }
+}
+
+static void create_source(lbm_context_t *ctx, const lbm_src_topic_attr_t *sattr)
+{
+    lbm_topic_t *topic;
+    run.ctx = ctx;
+    snprintf(run.topic, sizeof(run.topic), "%s/%s", opt.prefix, run.ping ? "ping" : "pong");
+    if (!opt.immediate) {
+        EX_TRY(lbm_src_topic_alloc, &topic, ctx, run.topic, sattr);
+        EX_TRY(lbm_src_create, &run.src, ctx, topic, on_source_event, NULL, NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int first = ex_parse(argc, argv, &program);
@@ -286,29 +343,34 @@ int main(int argc, char **argv)
     prepare();
     EX_TRY(lbm_context_attr_create, &cattr);
     EX_TRY(lbm_src_topic_attr_create, &sattr);
-    ex_apply_rate(&opt.rate, cattr, sattr);
+    if (opt.immediate) {
+        ex_apply_immediate_rate(&opt.rate, cattr);
+        listen_to_group(cattr);
+    } else {
+        ex_apply_rate(&opt.rate, cattr, sattr);
+    }
     if (opt.queue) {
         ex_queue_start(&queue, "event queue threshold exceeded - event %x, sz %lu, delay %lu\n");
     }
     printf(opt.queue ? "Event queue in use\n" : "No event queue\n");
     EX_TRY(lbm_context_create, &ctx, cattr, NULL, NULL);
-    snprintf(name, sizeof(name), "%s/%s", opt.prefix, run.ping ? "ping" : "pong");
-    EX_TRY(lbm_src_topic_alloc, &topic, ctx, name, sattr);
-    EX_TRY(lbm_src_create, &run.src, ctx, topic, on_source_event, NULL, NULL);
+    create_source(ctx, sattr);
     snprintf(name, sizeof(name), "%s/%s", opt.prefix, run.ping ? "pong" : "ping");
     EX_TRY(lbm_rcv_topic_lookup, &topic, ctx, name, NULL);
     EX_TRY(lbm_rcv_create, &rcv, ctx, topic, on_message, NULL, queue.evq);
     fflush(stdout);
     double deadline = ex_now() + (double)opt.seconds;
     if (run.ping) {
-        start_ping(deadline);
+        (opt.immediate ? start_immediate_ping : start_ping)(deadline);
     }
     ex_sleep_until(deadline - ex_now(), &run.done);
     print_result(rcv);
     printf("Quitting....\n");
     fflush(stdout);
     EX_TRY(lbm_rcv_delete, rcv);
-    EX_TRY(lbm_src_delete, run.src);
+    if (run.src != NULL) {
+        EX_TRY(lbm_src_delete, run.src);
+    }
     EX_TRY(lbm_context_delete, ctx);
     if (opt.queue) {
         ex_queue_stop(&queue);

@@ -80,11 +80,14 @@ int main(int argc, char **argv)
     ex_apply_receiver_datagram(&opt.datagram, cattr);
     EX_TRY(lbm_context_create, &ctx, cattr, NULL, NULL);
     EX_TRY(lbm_context_attr_delete, cattr);
+    if (opt.queue) {
+        ex_queue_start(&queue, "event queue threshold exceeded - event %x, sz %lu, delay %lu\n");
+    }
+    EX_TRY(lbm_context_rcv_immediate_msgs, ctx, ex_on_immediate, &receive, queue.evq);
     ex_print_immediate_target(ctx);
     EX_TRY(lbm_rcv_topic_lookup, &topic, ctx, argv[first], NULL);
     if (opt.queue) {
         printf("Using an LBM event queue.\n");
-        ex_queue_start(&queue, "event queue threshold exceeded - event %x, sz %lu, delay %lu\n");
     }
     EX_TRY(lbm_rcv_create, &rcv, ctx, topic, ex_on_message, &receive, queue.evq);
     fflush(stdout);

@@ -49,6 +49,7 @@ int main(int argc, char **argv)
     }
     ex_queue_start(&queue, "event queue threshold exceeded - event %x, sz %lu, delay %lu\n");
     EX_TRY(lbm_context_create, &ctx, NULL, NULL, NULL);
+    EX_TRY(lbm_context_rcv_immediate_msgs, ctx, ex_on_immediate, &receive, queue.evq);
     ex_print_immediate_target(ctx);
     EX_TRY(lbm_rcv_topic_lookup, &topic, ctx, argv[first], NULL);
     EX_TRY(lbm_rcv_create, &rcv, ctx, topic, ex_on_message, &receive, queue.evq);
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
         ex_print_summary(receive.last - receive.first, receive.total_messages, receive.total_bytes);
     }
     EX_TRY(lbm_rcv_delete, rcv);
+    EX_TRY(lbm_context_delete, ctx); /* the queue is that of its immediate messages, too */
     ex_queue_stop(&queue);
-    EX_TRY(lbm_context_delete, ctx);
     return 0;
 }

@@ -15,7 +15,7 @@
 
 static struct {
     int delay, linger, nonblock, verbose, verify;
-    unsigned long length, messages, pause, statistics;
+    unsigned long late_join, length, messages, pause, statistics;
     struct ex_rate rate;
     struct ex_datagram datagram;
 } opt = {.delay = 1, .linger = 5, .length = 25, .messages = 10000000};
@@ -23,7 +23,7 @@ static struct {
 static const struct ex_option options[] = {
     {'c', "config", EX_CONFIG, NULL, "FILE", "load a configuration file; may be repeated"},
     {'d', "delay", EX_INT, &opt.delay, "SEC", "wait before the first message (1)"},
-    {'j', "late-join", EX_LATER_ARG, "late join", "BYTES", "retain so many bytes for late joiners"},
+    {'j', "late-join", EX_UNSIGNED, &opt.late_join, "BYTES", "retain so many bytes for late joiners"},
     {'h', "help", EX_HELP, NULL, NULL, "show this text"},
     {'L', "linger", EX_INT, &opt.linger, "SEC", "wait before deleting the source (5)"},
     {'l', "length", EX_UNSIGNED, &opt.length, "BYTES", "message length (25)"},
@@ -33,7 +33,7 @@ static const struct ex_option options[] = {
     {'P', "pause", EX_UNSIGNED, &opt.pause, "MS", "pause after each message (0)"},
     {'R', "rate", EX_RATE, &opt.rate, "[U|M]DATA/RETR", "LBT-RU or LBT-RM with these rate limits"},
     {'s', "statistics", EX_UNSIGNED, &opt.statistics, "SEC", "print transport statistics every SEC seconds"},
-    {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print transmission timestamps"},
+    {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print transmission timestamps and immediate messages"},
     {'V', "verifiable", EX_FLAG, &opt.verify, NULL, "send verifiable payloads"},
     {'G', "datagram", EX_DATAGRAM, &opt.datagram, "U|M|S+NUM", "largest datagram of LBT-RU, LBT-RM or the resolver"},
     EX_MONITOR("monitor-ctx", "context"),
@@ -75,6 +75,14 @@ static int on_event(lbm_src_t *src, int event, void *ed, void *clientd)
         return 0;
     }
     return ex_on_source_event(src, event, ed, &blocked);
+}
+
+static int on_immediate(lbm_context_t *ctx, lbm_msg_t *msg, void *clientd)
+{
+    const char *what = msg->type == LBM_MSG_REQUEST ? "Request" : "Data";
+    printf("IM %s [%s][%u], %lu bytes\n", what, msg->source, msg->sequence_number, (unsigned long)msg->len);
+    fflush(stdout);
+    return 0;
 }
 
 static int on_statistics(lbm_context_t *ctx, const void *clientd)
@@ -138,6 +146,9 @@ static void run(const char *name, lbm_context_attr_t *cattr, lbm_src_topic_attr_
     lbm_src_t *src;
     int timer = -1;
     EX_TRY(lbm_context_create, &ctx, cattr, NULL, NULL);
+    if (opt.verbose) {
+        EX_TRY(lbm_context_rcv_immediate_msgs, ctx, on_immediate, NULL, NULL);
+    }
     EX_TRY(lbm_src_topic_alloc, &topic, ctx, name, sattr);
     EX_TRY(lbm_src_create, &src, ctx, topic, on_event, NULL, NULL);
     if (opt.statistics > 0) {
@@ -196,6 +207,7 @@ int main(int argc, char **argv)
     signal(SIGUSR2, on_loss_signal);
     EX_TRY(lbm_context_attr_create, &cattr);
     EX_TRY(lbm_src_topic_attr_create, &sattr);
+    ex_apply_late_join(opt.late_join, sattr);
     ex_apply_rate(&opt.rate, cattr, sattr);
     ex_apply_source_datagram(&opt.datagram, cattr, sattr);
     run(argv[first], cattr, sattr);

@@ -17,7 +17,7 @@
 
 static struct {
     int linger, threads, tight;
-    unsigned long initial, length, rate_per_second, sources, statistics;
+    unsigned long initial, late_join, length, rate_per_second, sources, statistics;
     const char *messages, *root;
     struct ex_rate rate;
 } opt = {.length = 25,
@@ -33,7 +33,7 @@ static const struct ex_option options[] = {
     {'h', "help", EX_HELP, NULL, NULL, "show this text"},
     {'H', "hf", EX_LATER, "hot failover", NULL, "hot-failover sources"},
     {'i', "initial-topic", EX_UNSIGNED, &opt.initial, "NUM", "number of the first topic (0)"},
-    {'j', "late-join", EX_LATER_ARG, "late join", "BYTES", "retain so many bytes for late joiners"},
+    {'j', "late-join", EX_UNSIGNED, &opt.late_join, "BYTES", "retain so many bytes for late joiners"},
     {'l', "length", EX_UNSIGNED, &opt.length, "BYTES", "message length (25)"},
     {'L', "linger", EX_INT, &opt.linger, "SEC", "wait before deleting the sources (10)"},
     {'m', "message-rate", EX_UNSIGNED, &opt.rate_per_second, "NUM", "messages per second over all topics (10000)"},
@@ -166,6 +166,7 @@ int main(int argc, char **argv)
     }
     EX_TRY(lbm_context_attr_create, &cattr);
     EX_TRY(lbm_src_topic_attr_create, &sattr);
+    ex_apply_late_join(opt.late_join, sattr);
     ex_apply_rate(&opt.rate, cattr, sattr);
     multi = (struct ex_multi){opt.root, opt.initial, opt.sources, opt.statistics, 0, on_event, NULL, NULL, -1};
     ex_multi_create(&multi, cattr, sattr);

@@ -19,5 +19,5 @@ with Context() as sending, Context() as receiving:
     source.wait_receivers()  # a receiving context is connected: whatever is sent now reaches it
     receiver.wait_ready()  # and here its session has begun
     source.send(b"not lost", flush=True)
-    messages = [bytes(each.data) for batch in receiver.batches(timeout=0.5) for each in batch.messages()]
-    print(messages)
+    message = receiver.recv(timeout=10)
+    print([bytes(message)] if message else "nothing came")

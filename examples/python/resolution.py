@@ -21,7 +21,7 @@ with Context(options) as ctx, Source(ctx, "Optional", transport_tcp_nodelay=True
         print(f"source {name}: {source.getopt(name)}")
     print(f"context resolver_multicast_ttl: {ctx.getopt('resolver_multicast_ttl')}")
     try:
-        Source(ctx, "Wrong", transport="tpc")
+        Source(ctx, "Wrong", options={"transport": "tpc"})
     except InvalidArgument as error:
         print(error)
     before = ctx.stats().tr_dgrams_sent

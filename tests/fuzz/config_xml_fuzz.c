@@ -24,7 +24,7 @@ static void search(struct um_xml *xml, enum um_option_scope scope, const struct 
 {
     struct um_attr attr;
     if (um_config_attr_current(&attr, scope) == 0) {
-        if (um_xml_admit(xml, scope, key) == 0 && um_xml_apply(xml, key, &attr, true) == 0) {
+        if (um_xml_admit(xml, scope, key) == 0 && um_xml_apply(xml, key, &attr, UM_ORIGIN_XML_OVERWRITE) == 0) {
             um_xml_check_values(xml, key, &attr);
         }
         um_attr_clear(&attr);

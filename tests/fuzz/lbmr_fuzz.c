@@ -1,6 +1,6 @@
 /* Fuzz target of the LBMR codec: validation, every walk, and address
- * substitution on a copy; a valid datagram must stay valid when substituted.
- * Run by the fuzz stage of the build; seeds in corpus/lbmr. */
+ * substitution on a copy, all extensions included; a valid datagram must stay valid when substituted.
+ * Run by the fuzz stage of the build; seeds in corpus/lbmr_fuzz. */
 #include "wire/um_lbmr.h"
 
 #include <stdlib.h>

@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "lbtr_bounds.h"
-#include "transport/lbtr/um_lbtrm_receiver.h"
-#include "transport/lbtr/um_lbtrm_source.h"
+#include "transport/lbtr/um_lbtrm_rcv_engine.h"
+#include "transport/lbtr/um_lbtrm_src_engine.h"
 
 static const struct um_lbtrm_session session = {14390, 0xe0679abb};
 static const uint32_t source_ip = 0x0100000a;
 
 struct engines {
-    struct um_lbtrm_source *source;
-    struct um_lbtrm_receiver *receiver;
+    struct um_lbtr_src_engine *source;
+    struct um_lbtr_rcv_engine *receiver;
     struct um_lbtr_limiter limiter;
     struct bounds bounds;
     uint64_t source_due, receiver_due;
@@ -82,22 +82,23 @@ static void on_relieved(void *io)
 {
 }
 
-static const struct um_lbtrm_receiver_ops receiver_ops = {.nak = on_nak,
-                                                          .deliver = on_deliver,
-                                                          .lost = on_lost,
-                                                          .begin = on_begin,
-                                                          .end = on_end,
-                                                          .set_timer = set_receiver_timer};
-static const struct um_lbtrm_source_ops source_ops = {
-    .send = on_send, .set_timer = set_source_timer, .kick = on_kick, .relieved = on_relieved};
+static const struct um_lbtr_rcv_outputs receiver_ops = {.send = on_nak,
+                                                        .deliver = on_deliver,
+                                                        .lost = on_lost,
+                                                        .begin = on_begin,
+                                                        .end = on_end,
+                                                        .set_timer = set_receiver_timer};
+static const struct um_lbtrm_src_engine_ops source_ops = {
+    .send = on_send, .common.set_timer = set_source_timer, .common.kick = on_kick, .common.relieved = on_relieved};
 
 static void send_one(struct engines *e)
 {
     size_t room;
-    uint8_t *payload = um_lbtrm_source_may_send(e->source, true) ? um_lbtrm_source_acquire(e->source, &room) : NULL;
+    uint8_t *payload =
+        um_lbtr_src_engine_may_send(e->source, true) ? um_lbtr_src_engine_acquire(e->source, &room) : NULL;
     if (payload != NULL) {
         memset(payload, 7, 900);
-        um_lbtrm_source_commit(e->source, e->bounds.now_ns, 900, 888);
+        um_lbtr_src_engine_commit(e->source, e->bounds.now_ns, 900, 888);
     }
 }
 
@@ -113,11 +114,11 @@ static void pass_time(struct engines *e, uint64_t ns)
         e->bounds.now_ns = due > e->bounds.now_ns ? due : e->bounds.now_ns;
         if (e->source_due <= e->bounds.now_ns) {
             e->source_due = UM_NEVER;
-            um_lbtrm_source_on_timer(e->source, e->bounds.now_ns);
+            um_lbtr_src_engine_on_timer(e->source, e->bounds.now_ns);
         }
         if (e->receiver_due <= e->bounds.now_ns) {
             e->receiver_due = UM_NEVER;
-            um_lbtrm_receiver_on_timer(e->receiver, e->bounds.now_ns);
+            um_lbtr_rcv_engine_on_timer(e->receiver, e->bounds.now_ns);
         }
     }
     e->bounds.now_ns = until;
@@ -131,8 +132,8 @@ static void run_packet(struct engines *e, const uint8_t *data, size_t len)
         um_put16(packet + 2, session.ucast_port);
         um_put32(packet + 4, session.session_id);
     }
-    um_lbtrm_receiver_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip);
-    um_lbtrm_source_on_packet(e->source, e->bounds.now_ns, packet, len);
+    um_lbtrm_rcv_engine_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip);
+    um_lbtrm_src_engine_on_packet(e->source, e->bounds.now_ns, packet, len);
     free(packet);
 }
 
@@ -157,21 +158,21 @@ static void run_input(struct engines *e, const uint8_t *data, size_t len)
 
 static void create(struct engines *e, struct um_rng *rng)
 {
-    struct um_lbtrm_source_config source = {.session = session,
-                                            .tgsz = 8,
-                                            .datagram_max = 8192,
-                                            .window_size = 65536,
-                                            .ignore_ns = 500 * UM_NS_PER_MS,
-                                            .sm_min_ns = 200 * UM_NS_PER_MS,
-                                            .sm_max_ns = 10 * UM_NS_PER_SEC,
-                                            .first_sqn = 0xffffffe0u}; /* wraps soon */
-    struct um_lbtrm_receiver_config receiver = {
+    struct um_lbtrm_src_engine_config source = {.session = session,
+                                                .tgsz = 8,
+                                                .datagram_max = 8192,
+                                                .window_size = 65536,
+                                                .ignore_ns = 500 * UM_NS_PER_MS,
+                                                .sm_min_ns = 200 * UM_NS_PER_MS,
+                                                .sm_max_ns = 10 * UM_NS_PER_SEC,
+                                                .first_sqn = 0xffffffe0u}; /* wraps soon */
+    struct um_lbtrm_rcv_engine_config receiver = {
         .source_ip = source_ip,
         .session = session,
         .naks = {50 * UM_NS_PER_MS, 200 * UM_NS_PER_MS, UM_NS_PER_SEC, 10 * UM_NS_PER_SEC, true, 0},
         .activity_ns = 60 * UM_NS_PER_SEC};
-    e->source = um_lbtrm_source_create(&source, &e->limiter, &source_ops, e);
-    e->receiver = um_lbtrm_receiver_create(&receiver, rng, &receiver_ops, e, e->bounds.now_ns);
+    e->source = um_lbtrm_src_engine_create(&source, &e->limiter, &source_ops, e);
+    e->receiver = um_lbtrm_rcv_engine_create(&receiver, rng, &receiver_ops, e, e->bounds.now_ns);
     if (e->source == NULL || e->receiver == NULL) {
         bounds_fail("no memory");
     }
@@ -192,7 +193,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         pass_time(&e, UM_NS_PER_MS);
     }
     run_input(&e, data, len < INPUT_MAX ? len : INPUT_MAX);
-    um_lbtrm_source_destroy(e.source);
-    um_lbtrm_receiver_destroy(e.receiver);
+    um_lbtr_src_engine_destroy(e.source);
+    um_lbtr_rcv_engine_destroy(e.receiver);
     return 0;
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lbtr_bounds.h"
-#include "transport/lbtr/um_lbtru_receiver.h"
-#include "transport/lbtr/um_lbtru_source.h"
+#include "transport/lbtr/um_lbtru_rcv_engine.h"
+#include "transport/lbtr/um_lbtru_src_engine.h"
 
 #define SID 0x263170a3u
 #define SOURCE_PORT 14380
@@ -16,8 +16,8 @@
 static const uint32_t source_ip = 0x0100000a;
 
 struct engines {
-    struct um_lbtru_source *source;
-    struct um_lbtru_receiver *receiver;
+    struct um_lbtr_src_engine *source;
+    struct um_lbtr_rcv_engine *receiver;
     struct um_lbtr_limiter limiter;
     struct bounds bounds;
     uint64_t source_due, receiver_due;
@@ -108,33 +108,34 @@ static void on_connected(void *io, const struct um_lbtru_address *client)
     }
 }
 
-static void on_disconnected(void *io, const struct um_lbtru_address *client)
+static void on_disconnected(void *io, const struct um_lbtru_address *client, uint64_t silent_ns)
 {
     if (((struct engines *)io)->clients-- == 0) {
         bounds_fail("a client that was not there went");
     }
 }
 
-static const struct um_lbtru_receiver_ops receiver_ops = {.send = on_receiver_send,
-                                                          .deliver = on_deliver,
-                                                          .lost = on_lost,
-                                                          .begin = on_begin,
-                                                          .end = on_end,
-                                                          .set_timer = set_receiver_timer};
-static const struct um_lbtru_source_ops source_ops = {.send = on_send,
-                                                      .set_timer = set_source_timer,
-                                                      .kick = on_kick,
-                                                      .relieved = on_relieved,
-                                                      .connected = on_connected,
-                                                      .disconnected = on_disconnected};
+static const struct um_lbtr_rcv_outputs receiver_ops = {.send = on_receiver_send,
+                                                        .deliver = on_deliver,
+                                                        .lost = on_lost,
+                                                        .begin = on_begin,
+                                                        .end = on_end,
+                                                        .set_timer = set_receiver_timer};
+static const struct um_lbtru_src_engine_ops source_ops = {.send = on_send,
+                                                          .common.set_timer = set_source_timer,
+                                                          .common.kick = on_kick,
+                                                          .common.relieved = on_relieved,
+                                                          .connected = on_connected,
+                                                          .disconnected = on_disconnected};
 
 static void send_one(struct engines *e)
 {
     size_t room;
-    uint8_t *payload = um_lbtru_source_may_send(e->source, true) ? um_lbtru_source_acquire(e->source, &room) : NULL;
+    uint8_t *payload =
+        um_lbtr_src_engine_may_send(e->source, true) ? um_lbtr_src_engine_acquire(e->source, &room) : NULL;
     if (payload != NULL) {
         memset(payload, 7, 900);
-        um_lbtru_source_commit(e->source, e->bounds.now_ns, 900, 888);
+        um_lbtr_src_engine_commit(e->source, e->bounds.now_ns, 900, 888);
     }
 }
 
@@ -150,11 +151,11 @@ static void pass_time(struct engines *e, uint64_t ns)
         e->bounds.now_ns = due > e->bounds.now_ns ? due : e->bounds.now_ns;
         if (e->source_due <= e->bounds.now_ns) {
             e->source_due = UM_NEVER;
-            um_lbtru_source_on_timer(e->source, e->bounds.now_ns);
+            um_lbtr_src_engine_on_timer(e->source, e->bounds.now_ns);
         }
         if (e->receiver_due <= e->bounds.now_ns) {
             e->receiver_due = UM_NEVER;
-            um_lbtru_receiver_on_timer(e->receiver, e->bounds.now_ns);
+            um_lbtr_rcv_engine_on_timer(e->receiver, e->bounds.now_ns);
         }
     }
     e->bounds.now_ns = until;
@@ -166,8 +167,8 @@ static void run_packet(struct engines *e, const uint8_t *data, size_t len)
     uint8_t *packet = malloc(len + 1);
     memcpy(packet, data, len);
     packet[0] &= 0x0f;
-    um_lbtru_receiver_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip, SOURCE_PORT);
-    um_lbtru_source_on_packet(e->source, e->bounds.now_ns, packet, len, &from);
+    um_lbtru_rcv_engine_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip, SOURCE_PORT);
+    um_lbtru_src_engine_on_packet(e->source, e->bounds.now_ns, packet, len, &from);
     free(packet);
 }
 
@@ -192,17 +193,17 @@ static void run_input(struct engines *e, const uint8_t *data, size_t len)
 
 static void create(struct engines *e, struct um_rng *rng)
 {
-    struct um_lbtru_source_config source = {.session_id = SID,
-                                            .datagram_max = 8192,
-                                            .window_size = 65536,
-                                            .ignore_ns = 500 * UM_NS_PER_MS,
-                                            .sm_min_ns = 200 * UM_NS_PER_MS,
-                                            .sm_max_ns = 10 * UM_NS_PER_SEC,
-                                            .client_activity_ns = 10 * UM_NS_PER_SEC,
-                                            .client_map_size = 7,
-                                            .clients_max = 3,
-                                            .first_sqn = 0xfffffff8u}; /* wraps soon */
-    struct um_lbtru_receiver_config receiver = {
+    struct um_lbtru_src_engine_config source = {.session_id = SID,
+                                                .datagram_max = 8192,
+                                                .window_size = 65536,
+                                                .ignore_ns = 500 * UM_NS_PER_MS,
+                                                .sm_min_ns = 200 * UM_NS_PER_MS,
+                                                .sm_max_ns = 10 * UM_NS_PER_SEC,
+                                                .client_activity_ns = 10 * UM_NS_PER_SEC,
+                                                .client_map_size = 7,
+                                                .clients_max = 3,
+                                                .first_sqn = 0xfffffff8u}; /* wraps soon */
+    struct um_lbtru_rcv_engine_config receiver = {
         .source_ip = source_ip,
         .source_port = SOURCE_PORT,
         .session_id = SID,
@@ -211,8 +212,8 @@ static void create(struct engines *e, struct um_rng *rng)
         .connect_attempts = 600,
         .ack_ns = 500 * UM_NS_PER_MS,
         .activity_ns = 60 * UM_NS_PER_SEC};
-    e->source = um_lbtru_source_create(&source, &e->limiter, &source_ops, e);
-    e->receiver = um_lbtru_receiver_create(&receiver, rng, &receiver_ops, e, e->bounds.now_ns);
+    e->source = um_lbtru_src_engine_create(&source, &e->limiter, &source_ops, e);
+    e->receiver = um_lbtru_rcv_engine_create(&receiver, rng, &receiver_ops, e, e->bounds.now_ns);
     if (e->source == NULL || e->receiver == NULL) {
         bounds_fail("no memory");
     }
@@ -229,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     bounds_begin(&e.bounds, UM_NS_PER_SEC);
     create(&e, &rng);
     run_input(&e, data, len < INPUT_MAX ? len : INPUT_MAX);
-    um_lbtru_source_destroy(e.source);
-    um_lbtru_receiver_destroy(e.receiver);
+    um_lbtr_src_engine_destroy(e.source);
+    um_lbtr_rcv_engine_destroy(e.receiver);
     return 0;
 }

@@ -30,6 +30,9 @@ static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg,
     for (size_t i = 0; i < msg->payload.len; i++) { /* touch every byte */
         sink ^= msg->payload.ptr[i];
     }
+    if (stream->tidx != 0) {
+        um_rcv_stream_watch(stream, !um_rcv_stream_complete_before(stream, um_rcv_stream_position(stream)));
+    }
     if (fuzz != &anchor && ++fuzz->messages % 16 == 15) {
         um_rcv_stream_leave(stream);
     }
@@ -40,13 +43,21 @@ static void on_tsni(struct um_rcv_stream *stream, uint32_t last_sqn, uint64_t no
     sink ^= (uint8_t)last_sqn;
 }
 
+static void on_progress(struct um_rcv_stream *stream, uint64_t now)
+{
+    struct fuzz_stream *fuzz = (struct fuzz_stream *)stream;
+    if (um_rcv_stream_complete_before(stream, 0) || ++fuzz->messages % 16 == 15) {
+        um_rcv_stream_watch(stream, false);
+    }
+}
+
 static void on_event(struct um_rcv_stream *stream)
 {
     sink ^= (uint8_t)stream->tidx;
 }
 
 static const struct um_rcv_stream_events fuzz_events = {
-    .on_data = on_data, .on_tsni = on_tsni, .on_bos = on_event, .on_eos = on_event};
+    .on_data = on_data, .on_tsni = on_tsni, .on_progress = on_progress, .on_bos = on_event, .on_eos = on_event};
 
 static struct fuzz_stream streams[SESSIONS][TOPICS];
 static uint64_t now_ns = UM_NS_PER_SEC;
@@ -83,7 +94,6 @@ static void join(struct fuzz_stream *fuzz, uint32_t session_id, uint32_t tidx)
     memset(&fuzz->stream, 0, sizeof fuzz->stream);
     fuzz->stream.events = &fuzz_events;
     fuzz->stream.tidx = tidx;
-    fuzz->stream.in_order = tidx != 0;
     if (um_rcv_sessions_join(sessions, &info, &receiver_opts, &fuzz->stream) != 0) {
         abort();
     }
@@ -143,7 +153,7 @@ static size_t step(struct um_udp_receivers *receivers, const uint8_t *data, size
                                                    .stamp_ns = (what & 2) != 0 ? now_ns : 0,
                                                    .buf = buf};
     on_datagram(channel, now_ns);
-    um_udp_sessions_end_pass(receivers, now_ns);
+    um_udp_rcv_sessions_end_pass(receivers, now_ns);
     um_buf_unref(buf);
     return 3 + len;
 }
@@ -156,7 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     now_ns += UM_NS_PER_SEC;
     um_loop_run_once(env.loop, 0, now_ns);
     join_missing();
-    struct um_udp_receivers *receivers = um_udp_session_of(anchor.stream.session)->owner;
+    struct um_udp_receivers *receivers = um_udp_rcv_session_of(anchor.stream.session)->owner;
     for (size_t at = 0; at < size;) {
         at += step(receivers, data + at, size - at);
     }

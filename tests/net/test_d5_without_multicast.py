@@ -73,8 +73,9 @@ def test_d5_binding_works_without_multicast(without_multicast: tuple[Host, dict[
 @needs_namespaces
 def test_d5_examples_work_without_multicast() -> None:
     workers = ["-n", "4"] if importlib.util.find_spec("xdist") else []  # they mostly wait
+    quickly = ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:platformdirs"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *workers, "tests/python/test_examples.py"],
+        [sys.executable, "-m", "pytest", *quickly, *workers, "tests/python/test_examples.py"],
         cwd=ROOT,
         env={**os.environ, "UM_TEST_WITHOUT_MULTICAST": "1", "UM_BUILD_DIR": str(BUILD)},
         capture_output=True,

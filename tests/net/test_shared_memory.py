@@ -108,7 +108,7 @@ def test_the_resource_manager_lists_the_living_and_reclaims_the_dead(
         f" Process {receiver.pid} still active! Semaphore resource not reclaimed (Key: {key} Sem Index: 1)",
     ]
     assert objects(directory) == before
-    receiver.signal(signal.SIGSTOP)  # stopped, it cannot tidy up behind the source; and stopped is not dead
+    receiver.suspend()  # stopped, it cannot tidy up behind the source; and stopped is not dead
     source.signal(signal.SIGKILL)
     source.wait()
     assert manager(transport, "-reclaim") == [

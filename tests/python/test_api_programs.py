@@ -1,7 +1,7 @@
 """Programs that use the documented calls only build against the headers of the build tree with -llbm and run.
 
-The programs are the tests tests/c/api_*_test.c: they include <lbm/lbm.h>, <lbm/lbmaux.h> and <lbm/um.h>, nothing of the
-inside, and are run here against the shared library under the name that existing programs link.
+The programs are the tests tests/c/api/api_*_test.c: they include <lbm/lbm.h>, <lbm/lbmaux.h> and <lbm/um.h>, nothing
+of the inside, and are run here against the shared library under the name that existing programs link.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("UM_BUILD_DIR", ROOT / "build"))
-PROGRAMS = sorted((ROOT / "tests" / "c").glob("api_*_test.c"))
+SUPPORT = ROOT / "tests" / "c" / "support"
+PROGRAMS = sorted((ROOT / "tests" / "c" / "api").glob("api_*_test.c"))
 
 
 def sanitizers() -> str:
@@ -34,8 +35,8 @@ def test_program_builds_against_the_public_headers_and_runs(source: Path, tmp_pa
     program = tmp_path / source.stem
     flags = [f"-fsanitize={sanitizers()}"] if sanitizers() else []
     library = BUILD / "lib"
-    command = ["cc", "-std=gnu11", "-Wall", *flags, f"-I{BUILD / 'include'}", f"-I{source.parent}", str(source)]
-    command += [str(source.parent / "um_test.c"), "-o", str(program), f"-L{library}", "-llbm", "-pthread"]
+    command = ["cc", "-std=gnu11", "-Wall", *flags, f"-I{BUILD / 'include'}", f"-I{SUPPORT}", str(source)]
+    command += [str(SUPPORT / "um_test.c"), "-o", str(program), f"-L{library}", "-llbm", "-pthread"]
     built = subprocess.run([*command, f"-Wl,-rpath,{library}"], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     assert "warning" not in built.stderr, built.stderr

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
-from hosts import BUILD, Host
+from hosts import Host
+from interpreter import ENV, python
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "support" / "binding_cases.py"
 NAMES = re.findall(r"^def case_(\w+)", CASES.read_text(), re.MULTILINE)
 
 
-@pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="the sanitizer would have to be preloaded")
 @pytest.mark.parametrize("name", NAMES)
 def test_binding(host: Host, name: str) -> None:
-    env = {"PYTHONPATH": str(ROOT), "UM_BUILD_DIR": str(BUILD)}
-    host.start_command(sys.executable, str(CASES), name, env=env).finish()
+    host.start_command(*python(CASES, name), env=ENV).finish()
+
+
+LEAK = """
+from um_cffi import Context
+from um_cffi.binding import _native
+Context(default_interface="127.0.0.1").close()
+attributes = _native.ffi.new("lbm_context_attr_t **")
+_native.lib.lbm_context_attr_create(attributes)
+attributes[0] = _native.ffi.NULL
+"""
+
+
+if os.environ.get("UM_SANITIZED"):  # the only runs that look for leaks
+
+    def test_f27_a_leak_of_a_python_process_is_found(host: Host) -> None:
+        process = host.start_command(*python("-c", LEAK), env=ENV)
+        assert process.wait() != 0
+        assert "LeakSanitizer" in process.output and "/um_attr.c:" in process.output, process.output  # who allocated

@@ -5,38 +5,39 @@ Also: a Python program can do everything that the C example programs do.
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
-from hosts import BUILD, Host
+from hosts import Host
+from interpreter import ENV, needs_plain_library, python
 
 ROOT = Path(__file__).resolve().parents[2]
-ENV = {"PYTHONPATH": str(ROOT), "UM_BUILD_DIR": str(BUILD), "PYTHONUNBUFFERED": "1"}
-PAGES = sorted(page.name for page in (ROOT / "docs" / "python").glob("*.md") if "```python" in page.read_text())
+PROGRAMS_OF_THEIR_OWN = ("gallery.md", "comparison.md")  # each block is a program: test_gallery.py, test_comparison.py
+PAGES = sorted(
+    page.name
+    for page in (ROOT / "docs" / "python").glob("*.md")
+    if "```python" in page.read_text() and page.name not in PROGRAMS_OF_THEIR_OWN
+)
 EXAMPLES = sorted(path.name for path in (ROOT / "examples" / "python").glob("*.py"))
-
-pytestmark = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="the sanitizer would have to be preloaded")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_the_page_runs_and_prints_what_it_says(host: Host, page: str) -> None:
     runner = ROOT / "tests" / "support" / "run_page.py"
-    output = host.start_command(sys.executable, str(runner), str(ROOT / "docs" / "python" / page), env=ENV).finish()
+    output = host.start_command(*python(runner, ROOT / "docs" / "python" / page), env=ENV).finish()
     assert f"{page}: " in output
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ("publish.py", "subscribe_callback.py")])
 def test_the_example_runs_by_itself(host: Host, name: str) -> None:
-    assert host.start_command(sys.executable, str(ROOT / "examples" / "python" / name), env=ENV).finish()
+    assert host.start_command(*python(ROOT / "examples" / "python" / name), env=ENV).finish()
 
 
 def test_the_publishing_and_the_subscribing_example_meet(host: Host) -> None:
     folder = ROOT / "examples" / "python"
-    subscriber = host.start_command(sys.executable, str(folder / "subscribe_callback.py"), "news", "3", env=ENV)
-    host.start_command(sys.executable, str(folder / "publish.py"), "news", "3", env=ENV).finish()
+    subscriber = host.start_command(*python(folder / "subscribe_callback.py", "news", "3"), env=ENV)
+    host.start_command(*python(folder / "publish.py", "news", "3"), env=ENV).finish()
     lines = [line for line in subscriber.finish().splitlines() if "#" in line]
     assert lines == ["news #0: message 0", "news #1: message 1", "news #2: message 2"]
 
@@ -67,6 +68,7 @@ def test_every_c_example_has_a_python_twin() -> None:
     assert set(EXAMPLES) == set(re.findall(r"`(\w+\.py)`", page))
 
 
+@needs_plain_library
 def test_every_call_of_the_c_examples_has_a_python_name() -> None:
     import um_cffi
 
@@ -90,10 +92,10 @@ def test_every_call_of_the_c_examples_has_a_python_name() -> None:
 @pytest.mark.parametrize(("c_role", "python_role"), [("ping", "pong"), ("pong", "ping")])
 def test_python_and_c_play_ping_pong(host: Host, c_role: str, python_role: str) -> None:
     script = str(ROOT / "examples" / "python" / "ping_pong.py")
-    python = host.start_command(sys.executable, script, python_role, "20", env=ENV)
+    twin = host.start_command(*python(script, python_role, "20"), env=ENV)
     c = host.start("lbmpong", "-M", "20", c_role)
     if c_role == "ping":
         assert "Elapsed time" in c.finish()
-        python.finish()
+        twin.finish()
     else:
-        assert "20 round trips: median" in python.finish()
+        assert "20 round trips: median" in twin.finish()

@@ -11,6 +11,8 @@ import pytest
 from hosts import Host
 
 CONFIG = Path(__file__).resolve().parents[2] / "examples" / "config"
+BEGIN = "Beginning of Transport Session"
+WAITS = ("-d", 3600, "-L", 3600)  # until it is told to go on
 SOURCE = {
     "lbtrm": r"LBTRM:127\.0\.0\.1:\d+:[0-9a-f]{8}:224\.10\.10\.1\d:14400",
     "lbtru": r"LBT-RU:127\.0\.0\.1:\d+:[0-9a-f]{8}",
@@ -33,9 +35,11 @@ def test_lbmsrc_and_lbmrcv_with_statistics(host: Host, name: str) -> None:
     config = str(CONFIG / f"{name}.cfg")
     receiver = host.start("lbmrcv", "-c", config, "-s", 1, "-r", 2000, "-O", "-v", "news")
     receiver.expect("Immediate messaging target")
-    source = host.start("lbmsrc", "-c", config, "-M", 2000, "-l", 300, "-d", 2, "-s", 1, "-P", 1, "-L", 1, "news")
+    source = host.start("lbmsrc", "-c", config, *WAITS, "-M", 2000, "-l", 300, "-s", 1, "-P", 1, "news")
+    receiver.expect(BEGIN)
+    source.go_on()
     got = receiver.finish()
-    sent = source.finish()
+    sent = source.stop_lingering()
     assert "Quitting.... received 2000 messages\n" in got
     assert "misordered" not in got
     assert re.search(rf"\[news\]\[{SOURCE[transport]}\[\d+\]\]\[\d+\], 300 bytes$", got, re.MULTILINE)
@@ -48,13 +52,14 @@ def test_losses_made_with_signals_are_repaired(host: Host, name: str) -> None:
     config = str(CONFIG / f"{name}.cfg")
     receiver = host.start("lbmrcv", "-c", config, "-s", 1, "-r", 3000, "-O", "-v", "news")
     receiver.expect("Immediate messaging target")
-    source = host.start("lbmsrc", "-c", config, "-M", 3000, "-l", 1500, "-d", 2, "-P", 1, "-L", 10, "news")
-    receiver.expect(r"\[10\], 1500 bytes$")
+    source = host.start("lbmsrc", "-c", config, *WAITS, "-M", 3000, "-l", 1500, "-P", 1, "news")
+    receiver.expect(BEGIN)
     source.signal(signal.SIGUSR1)  # one datagram of ten
-    receiver.expect(r"\[1500\], 1500 bytes$")
+    source.go_on()
+    receiver.expect(r"\[1500\], 1500 bytes$", 60)
     source.signal(signal.SIGUSR2)
     got = receiver.finish(60)
-    source.finish()
+    source.stop_lingering()
     assert "Quitting.... received 3000 messages\n" in got
     assert "misordered" not in got
     reports = [tuple(map(int, each)) for each in re.findall(RECEIVED, got)]
@@ -67,10 +72,13 @@ def test_many_sources_share_the_pool_of_sessions(host: Host, name: str) -> None:
     config = str(CONFIG / f"{name}.cfg")
     receiver = host.start("lbmmrcv", "-c", config, "-R", 12, "-s", 1)
     receiver.expect("Created 12 receivers. Will start")
-    source = host.start("lbmmsrc", "-c", config, "-M", 1200, "-S", 12, "-T", 2, "-l", 100, "-s", 1, "-d", 3, "-L", 3)
-    sent = source.finish()
+    source = host.start("lbmmsrc", "-c", config, *WAITS, "-M", 1200, "-S", 12, "-T", 2, "-l", 100, "-s", 1)
+    receiver.expect_times(BEGIN, 12)
+    source.go_on()
+    receiver.expect(r"stats 5/5 \(ctx 0\): \[")
+    source.expect(rf"^stats 5/5: \[{SOURCE[name]}\] {SENT[name]}$")
+    source.stop_lingering()
     receiver.signal(signal.SIGTERM)
     got = receiver.finish()
     sessions = set(re.findall(rf"stats \d/5 \(ctx 0\): \[({SOURCE[name]})\]", got))
     assert len(sessions) == 5
-    assert re.search(rf"stats 5/5: \[{SOURCE[name]}\] {SENT[name]}", sent)

@@ -28,7 +28,7 @@ def test_i4_modules_and_programs_find_the_library_beside_them(built: Built, tmp_
         archive.extractall(tmp_path)
     package = tmp_path / "um_cffi"
     for path, expected in (
-        (package / "_native.abi3.so", "$ORIGIN/lib"),
+        (package / "binding" / "_native.abi3.so", "$ORIGIN/../lib"),
         (package / "bin" / "minsrc", "$ORIGIN/../lib"),
     ):
         dynamic = run("readelf", "-d", path)

@@ -172,3 +172,40 @@ def test_i1_programs_written_for_liblbm_link(tree: Path, program: Path, tmp_path
     )
     assert needs_libum(tmp_path / "lbm")
     check_output(tmp_path / "lbm", tree)
+
+
+STAND_IN = """
+int lbm_context_attr_create(void **attr) { return -1; }
+int lbm_context_attr_str_getopt(void *attr, const char *name, char *value, unsigned long *size) { return -1; }
+int lbm_context_attr_delete(void *attr) { return -1; }
+const char *lbm_errmsg(void) { return "the stand-in ran"; }
+const char *lbm_version(void) { return ""; }
+const char *um_version(void) { return ""; }
+"""
+
+
+def test_f36_programs_linked_against_liblbm_7_run_with_the_component_of_that_name(
+    tree: Path, program: Path, tmp_path: Path
+) -> None:
+    """The program is linked against another library of that name and then finds only ours."""
+    linked_against = tmp_path / "other"
+    linked_against.mkdir()
+    (tmp_path / "other.c").write_text(STAND_IN)
+    other = ["-shared", "-fPIC", "-Wl,-soname,liblbm.so.7", tmp_path / "other.c", "-o", linked_against / "liblbm.so"]
+    run("cc", *other)
+    binary = tmp_path / "binary"
+    link = ["-I", tree / "include", "-L", linked_against, "-llbm"]
+    run("cc", *sanitizer_flags(), program, "-o", binary, *link)
+    assert "Shared library: [liblbm.so.7]" in run("readelf", "-d", binary)
+    assert not list(tree.rglob("liblbm.so.7")), "installed although nobody asked for it"
+
+    stage = tmp_path / "stage"
+    component = ["--component", "liblbm7", "--prefix", "/opt/um"]
+    run("cmake", "--install", BUILD, *component, env={**os.environ, "DESTDIR": str(stage)})
+    (installed,) = (path for path in stage.rglob("*") if not path.is_dir())
+    assert installed.name == "liblbm.so.7" and os.readlink(installed) == "libum.so.0"
+    complete = tmp_path / "complete"
+    shutil.copytree(library_directory(tree), complete, symlinks=True)
+    shutil.copy(installed, complete, follow_symlinks=False)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(complete)}
+    assert run(binary, env=environment).startswith("UM 6.17 (libum ")

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import struct
 import threading
+import warnings
 from typing import Any
 
 import pytest
-from pairs import SLOW, loopback, numbered, pair, run_python, scaled, until
+from pairs import SLOW, figure, loopback, numbered, pair, run_python, scaled, until
 
-from um_cffi import EventQueue, InvalidArgument, Message, MessageType, Receiver, ReceiverEvent, Source, WildcardReceiver
+import um_cffi
+from um_cffi import (
+    Context,
+    EventQueue,
+    InvalidArgument,
+    InvalidOperation,
+    Message,
+    MessageType,
+    Receiver,
+    ReceiverEvent,
+    Source,
+    WildcardReceiver,
+)
 
 SMX = {"transport": "lbtsmx"}
 
@@ -138,7 +152,7 @@ print("grew", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_contexts_come_and_go() -> None:
-    assert int(run_python(MANY, seconds=120).split("grew")[1]) < 8192
+    assert figure(run_python(MANY), "grew") < 8192
 
 
 LEFT_OPEN = """
@@ -148,8 +162,8 @@ from um_cffi import Receiver, Source
 context = loopback()
 source = Source(context, "x", options={"transport": "lbtsmx"})
 receiver = Receiver(context, "x", lambda message: source.send(message), direct=True)
-source.wait_receivers(1)
-receiver.wait_ready(1)
+source.wait_receivers(1, None)
+receiver.wait_ready(1, None)
 source.send(b"round and round")
 time.sleep(0.1)
 print("end")
@@ -158,3 +172,140 @@ print("end")
 
 def test_a_program_may_end_while_callbacks_run() -> None:
     assert "end" in run_python(LEFT_OPEN)
+
+
+def test_f2_closing_in_a_direct_callback_is_refused_and_all_goes_on() -> None:
+    got: list[bytes] = []
+    refused: list[str] = []
+    with loopback() as sending, loopback() as receiving:
+        source = Source(sending, "news", options=SMX)
+        local = Source(receiving, "answers")
+        other = Receiver(receiving, "other", lambda message: None)
+
+        def on_message(message: Message) -> None:
+            for each in (receiver, local, other, receiving):
+                try:
+                    each.close()
+                except InvalidOperation as error:
+                    refused.append(str(error))
+                assert not each.closed
+            got.append(bytes(message))
+
+        receiver = Receiver(receiving, "news", on_message, direct=True)
+        source.wait_receivers(1, 30 * SLOW)
+        receiver.wait_ready(1, 30 * SLOW)
+        for number in range(10):
+            source.send(b"%d" % number)
+        until(lambda: len(got) == 10)
+        local.send(b"it lives", flush=True)
+        receiver.close()
+        receiver.close()
+        assert receiver.closed
+    assert receiving.closed and local.closed and other.closed
+    assert got == [b"%d" % number for number in range(10)]
+    assert len(refused) == 40 and all("on another thread" in words for words in refused)
+    assert refused[0].startswith("the receiver of news cannot be closed inside a callback")
+
+
+def test_f2_what_is_collected_in_a_direct_callback_is_closed_by_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    closing: list[int] = []
+    ours: list[int] = []
+    close = Context._close
+
+    def noted(ctx: Context, patience: float | None) -> None:
+        closing.append(threading.get_ident())
+        close(ctx, patience)
+
+    monkeypatch.setattr(Context, "_close", noted)
+    before = um_cffi.object_counts()
+    spare = [loopback()]
+    Source(spare[0], "spare")
+    Source(spare[0], "spare of shared memory", options=SMX)
+    Receiver(spare[0], "spare")
+
+    def on_message(_: Message) -> None:
+        ours.append(threading.get_ident())
+        spare.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
+    with pair(on_message, source_options=SMX, direct=True) as (source, _):
+        source.send(b"x")
+        until(lambda: closing)
+        assert ours and closing[0] not in (ours[0], threading.get_ident())
+    until(lambda: um_cffi.object_counts().sources == before.sources)
+    until(lambda: um_cffi.object_counts().contexts == before.contexts)
+
+
+FORGOTTEN = """
+import gc
+from pairs import loopback, until
+from um_cffi import Receiver, Source
+got = []
+def on_message(message):
+    gc.collect()
+    got.append(bytes(message))
+def start():
+    Receiver(loopback(), "news", on_message, direct=True)
+start()
+gc.collect()
+with loopback() as sending, Source(sending, "news", options={"transport": "lbtsmx"}) as source:
+    source.wait_receivers(1, 60)
+    for number in range(50):
+        source.send(b"%d" % number)
+        if number % 10 == 0:
+            gc.collect()
+    until(lambda: len(got) == 50)
+print("all came")
+"""
+
+
+def test_f2_a_direct_receiver_lives_until_it_is_closed() -> None:
+    assert "all came" in run_python(FORGOTTEN)
+
+
+CLOSED_INSIDE = """
+from pairs import loopback, until
+from um_cffi import Receiver, Source
+tries = []
+with loopback() as sending, loopback() as receiving:
+    def on_message(message):
+        try:
+            receiver.close()
+        except Exception as error:
+            tries.append(error)
+    receiver = Receiver(receiving, "news", on_message, direct=True)
+    source = Source(sending, "news", options={"transport": "lbtsmx"})
+    source.wait_receivers(1, 60)
+    for number in range(1000):
+        source.send(bytes(100))
+    until(lambda: len(tries) >= 1000)
+print("closed")
+"""
+
+
+def test_f2_a_program_that_closes_in_its_callback_lives() -> None:
+    assert "closed" in run_python(CLOSED_INSIDE)
+
+
+def test_f21_names_of_many_topics_are_told_apart() -> None:
+    """Messages of many topics in turn, and not one behind the other: each has its own name and source."""
+    got: list[tuple[str, str, bytes]] = []
+
+    def note(message: Message) -> None:
+        got.append((message.topic, message.source, bytes(message)))
+
+    with loopback() as sending, loopback() as receiving:
+        WildcardReceiver(receiving, "^many/", note, direct=True)
+        sources = [Source(sending, f"many/{number}") for number in range(100)]
+        for source in sources:
+            source.wait_receivers(1, 30 * SLOW)
+
+        def everybody() -> bool:
+            for number, source in enumerate(sources):
+                source.send(b"%d" % number, flush=True)
+            return len({topic for topic, _, _ in got}) == 100
+
+        until(everybody)
+    assert all(topic == f"many/{data.decode()}" and source.startswith("TCP:127.0.0.1") for topic, source, data in got)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import gc
+import pickle
 import signal
 import struct
 import threading
@@ -15,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairs import collect, numbered, pair, until
+from pairs import HANG, collect, numbered, pair, until
 
 import um_cffi
-from um_cffi import EventQueue, Message, MessageFlags, Receiver, Source
+from um_cffi import EventQueue, InvalidOperation, Message, MessageFlags, Receiver, Source
 from um_cffi.batch import Stream
 
 
@@ -73,6 +75,7 @@ def test_views_outlive_message_and_retain() -> None:
         after = message.data
         fields = (message.topic, message.source, message.sequence_number, message.type, message.timestamp_ns)
         assert fields[0] == "news" and fields[1].startswith("TCP:")
+        gc.collect()  # what earlier tests kept
         batches = um_cffi.object_counts().batches
         assert batches >= 1, "the earlier view has lost its memory"
         del message
@@ -155,7 +158,8 @@ def test_interrupted_dispatch_loses_nothing_wherever_the_interrupt_comes() -> No
         interrupts = 0
         try:
             while (
-                sender.is_alive()
+                interrupts <= 10
+                or sender.is_alive()
                 or receiver.counts().delivered < count  # sent, but still on its way
                 or queue.size()
                 or receiver._intake.pending
@@ -189,12 +193,12 @@ def test_awaited_late_or_twice_the_next_message_is_still_the_next() -> None:
             second, third, fourth = stream.__anext__(), stream.__anext__(), stream.__anext__()
             assert struct.unpack_from("<Q", first) == (0,)
             assert struct.unpack_from("<Q", await third) == (1,)
-            assert struct.unpack_from("<Q", await asyncio.wait_for(second, 30)) == (2,)
+            assert struct.unpack_from("<Q", await asyncio.wait_for(second, HANG)) == (2,)
             late = asyncio.ensure_future(wait(fourth))
             await asyncio.sleep(0.02)
             assert not late.done()
             source.send(b"12345678", flush=True)
-            assert bytes(await asyncio.wait_for(late, 30)) == b"12345678"
+            assert bytes(await asyncio.wait_for(late, HANG)) == b"12345678"
             source.send_many(numbered(2), flush=True)
             await stream.__anext__()
             forgotten = stream.__anext__()  # never awaited: its message is not lost
@@ -256,3 +260,30 @@ def test_record_by_position() -> None:
                 batch[wrong]
         with pytest.raises(TypeError):
             batch["x"]  # type: ignore[index]
+
+
+def test_a_message_is_pickled_and_copied_with_all_it_says() -> None:
+    with pair() as (source, receiver):
+        message = send_and_take(source, receiver, 3)[1]
+        for again in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
+            assert type(again) is Message
+            assert again is not message
+            assert bytes(again) == bytes(message.data) == bytes(again.data)
+            for name in ("topic", "source", "sequence_number", "flags", "type", "timestamp_ns", "hr_timestamp"):
+                assert getattr(again, name) == getattr(message, name), name
+            assert repr(again) == repr(message)
+            assert bytes(pickle.loads(pickle.dumps(again.retain()))) == bytes(message)
+
+
+def test_a_pickled_request_cannot_be_answered_but_the_message_itself_can() -> None:
+    with pair() as (source, receiver):
+        request = source.context.request(source, b"?", timeout=HANG)
+        request._send_waiting()
+        message = receiver.recv(timeout=HANG)
+        assert message is not None and MessageFlags.ANSWERABLE in message.flags
+        again = pickle.loads(pickle.dumps(message))
+        assert bytes(again) == b"?" and MessageFlags.ANSWERABLE not in again.flags
+        with pytest.raises(InvalidOperation, match="only messages"):
+            again.respond(b"!")
+        message.respond(b"!")
+        assert request.result().data == b"!"

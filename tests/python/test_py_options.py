@@ -19,20 +19,21 @@ from hypothesis import strategies as st
 from pairs import ROOT, run_python
 
 import um_cffi
-from um_cffi import InvalidArgument, UmError, _guard, _options, config, errors, stats
-from um_cffi._attributes import Attributes, check_option
-from um_cffi._native import ffi, lib
+from um_cffi import InvalidArgument, UmError, config, errors, stats
+from um_cffi.binding import guard, options
+from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.attributes import Attributes, check_option
 
 
 def test_option_table_is_up_to_date() -> None:
     subprocess.run([sys.executable, ROOT / "tools" / "options_py.py", "--check"], check=True)
 
 
-@pytest.mark.parametrize("scope", list(_options.OPTIONS))
+@pytest.mark.parametrize("scope", list(options.OPTIONS))
 def test_library_agrees_with_every_default(scope: str) -> None:
     """What the table calls the default can be set, and reads back as the library's own default does."""
     with Attributes(scope, {}) as untouched:
-        for name, option in _options.OPTIONS[scope].items():
+        for name, option in options.OPTIONS[scope].items():
             if option.kind.startswith("LIST") or option.default in ("", "NULL"):
                 continue
             _, written = check_option((scope,), name, option.default)
@@ -64,7 +65,7 @@ def test_wrong_option_is_answered_with_what_is_right(keywords: dict[str, Any], w
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from([(s, n) for s, found in _options.OPTIONS.items() for n in found]), st.integers(-(2**70), 2**70))
+@given(st.sampled_from([(s, n) for s, found in options.OPTIONS.items() for n in found]), st.integers(-(2**70), 2**70))
 def test_any_number_is_taken_or_refused_with_a_text(which: tuple[str, str], number: int) -> None:
     scope, name = which
     try:
@@ -191,7 +192,7 @@ def test_p5_free_threaded_interpreter_is_refused(monkeypatch: pytest.MonkeyPatch
     real = sysconfig.get_config_var
     monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1 if name == "Py_GIL_DISABLED" else real(name))
     with pytest.raises(ImportError, match="free-threaded"):
-        _guard.check_interpreter()
+        guard.check_interpreter()
 
 
 def test_p5_subinterpreter_is_refused() -> None:
@@ -214,4 +215,12 @@ number = i.create()
 
 def test_typed_dictionaries_name_every_option() -> None:
     for scope, name in (("context", "ContextOptions"), ("source", "SourceOptions"), ("receiver", "ReceiverOptions")):
-        assert set(typing.cast(Any, getattr(_options, name)).__annotations__) == set(_options.OPTIONS[scope])
+        assert set(typing.cast(Any, getattr(options, name)).__annotations__) == set(options.OPTIONS[scope])
+
+
+def test_f33_a_time_below_the_minimum_is_left_to_the_library() -> None:
+    scope, written = check_option(("receiver",), "transport_lbtrm_nak_generation_interval", 1)
+    with Attributes(scope, {"transport_lbtrm_nak_generation_interval": written}) as receiver:
+        assert receiver.get("transport_lbtrm_nak_generation_interval") == "5"
+    with pytest.raises(InvalidArgument, match="at least 1"):
+        check_option(("receiver",), "late_join_info_request_maximum", 0)

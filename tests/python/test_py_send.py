@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pairs import collect, loopback, numbered, pair, payloads
+from pairs import HANG, collect, loopback, numbered, pair, payloads
 
 from um_cffi import Batch, Context, InvalidArgument, Receiver, Source, WouldBlock
 
@@ -50,7 +50,7 @@ def test_p4_any_buffer_can_be_sent() -> None:
 def test_what_is_no_contiguous_buffer_is_refused() -> None:
     with loopback() as ctx, Source(ctx, "news") as source:
         for data in ("text", 5, None, np.arange(10)[::2], memoryview(b"abcd")[::2]):
-            with pytest.raises(InvalidArgument, match="cannot be sent"):
+            with pytest.raises(InvalidArgument, match=r"send\(\) of"):
                 source.send(data)  # type: ignore[arg-type]
 
 
@@ -83,8 +83,8 @@ def shared() -> tuple[Source, Receiver]:
         sending, receiving = loopback(), loopback()
         receiver = Receiver(receiving, "shared")
         source = Source(sending, "shared")
-        source.wait_receivers()
-        receiver.wait_ready()
+        source.wait_receivers(1, HANG)
+        receiver.wait_ready(1, HANG)
         _shared.append((source, receiver))
     return _shared[0]
 
@@ -159,7 +159,7 @@ def test_send_waits_for_room() -> None:
         got = 0
         while got < count + 2000:
             got += len(received(receiver, 1))
-        thread.join(30)
+        thread.join(HANG)
         assert got == count + 2000
 
 
@@ -182,15 +182,15 @@ def test_asend_waits_without_blocking_the_loop() -> None:
                     await source.asend(bytes(1000))
 
             async def receiving() -> None:
-                await asyncio.sleep(0.1)
+                while turns <= 20:  # the loop goes on while two tasks wait for room
+                    await asyncio.sleep(0.001)
                 got = 0
                 async for _ in receiver:
                     got += 1
                     if got == count + 600:
                         return
 
-            await asyncio.gather(sending(300), sending(300), receiving())
-            assert turns > 20
+            await asyncio.wait_for(asyncio.gather(sending(300), sending(300), receiving()), HANG)
             ticker.cancel()
 
     asyncio.run(main())
@@ -199,15 +199,22 @@ def test_asend_waits_without_blocking_the_loop() -> None:
 def test_cancelled_asend_sends_nothing() -> None:
     async def main() -> None:
         with pair(queue_bytes=4096, source_options=SLOW_CONSUMER) as (source, receiver):
-            count = fill(source, bytes(1000))
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(source.asend(b"never"), 0.3)
+            count, tries = 0, 0
+            while True:  # buffers of the kernel may grow after all: then it was sent
+                count += fill(source, bytes(1000))
+                try:
+                    await asyncio.wait_for(source.asend(b"try %d" % tries), 0.3)
+                except asyncio.TimeoutError:
+                    break
+                count, tries = count + 1, tries + 1
             got: list[bytes] = []
             while len(got) < count:
                 got += received(receiver, 1)
             await source.asend(b"last", flush=True)
-            got += received(receiver, 1)
-            assert got[-1] == b"last" and b"never" not in got
+            while got[-1] != b"last":
+                got += received(receiver, 1)
+            assert len(got) == count + 1
+            assert [data for data in got if data.startswith(b"try")] == [b"try %d" % number for number in range(tries)]
 
     asyncio.run(main())
 
@@ -229,7 +236,7 @@ def test_closing_ends_a_send_that_waits() -> None:
         time.sleep(0.3)
         source.close()
         for thread in threads:
-            thread.join(30)
+            thread.join(HANG)
             assert not thread.is_alive()
         assert len(errors) == 3 and all("source of news is closed" in str(error) for error in errors)
 

@@ -101,7 +101,7 @@ TEST(slow_link_catches_up_when_the_source_is_silent)
                         &(struct sim_impairment){.delay_min_ns = SIM_MS, .rate_bps = 3000000, .queue_bytes = 16384});
         rm_run(w, 40 * SIM_SEC);
         rm_settled(w, true);
-        const struct um_lbtr_receiver_counters *c = um_lbtrm_receiver_counters(w->receivers[0].engine);
+        const struct um_lbtr_receiver_counters *c = um_lbtr_rcv_engine_counters(w->receivers[0].engine);
         if (c->lost == 0 || w->receivers[1].naks != 0) {
             rm_broken(w, "the link was not too slow, or the other one was");
         }

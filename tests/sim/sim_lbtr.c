@@ -226,10 +226,57 @@ const char *sim_lbtr_counted(const struct um_lbtr_receiver_counters *counters, u
                                                                   : "more left the list of the missing than entered it";
 }
 
+/* As many small steps as large ones. */
+static uint32_t raised(struct um_rng *rng, uint32_t lead, uint32_t spare)
+{
+    uint32_t most = (1u << um_rng_range(rng, 1, 20)) - 1;
+    return lead + spare + (uint32_t)um_rng_range(rng, 1, most > spare ? most - spare : 1);
+}
+
+size_t sim_lbtr_forge(struct um_rng *rng, enum sim_lbtr_lie lie, uint32_t trail, uint32_t lead, uint32_t spare,
+                      struct sim_lbtr_forged *out)
+{
+    size_t count = 1;
+    uint32_t sqn = raised(rng, lead, spare);
+    if (lie == SIM_LIE_MIXED) {
+        for (count = 0; count < SIM_FORGED_MAX / 2;) {
+            count += sim_lbtr_forge(rng, (enum sim_lbtr_lie)um_rng_range(rng, 0, SIM_LIE_MIXED - 1), trail, lead, spare,
+                                    out + count);
+        }
+        return count;
+    }
+    if (lie == SIM_LIE_RUN || lie == SIM_LIE_RUN_BOTH) {
+        count = um_rng_range(rng, 2, 50);
+    } else if (lie == SIM_LIE_FAR_STREAM) {
+        count = 16;
+        sqn = lead + 2000000;
+    }
+    bool both = lie == SIM_LIE_BOTH || lie == SIM_LIE_RUN_BOTH;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t n = sqn + (uint32_t)i;
+        out[i] = (struct sim_lbtr_forged){n, both ? n + 1 - (uint32_t)um_rng_range(rng, 0, 1) : trail,
+                                          lie == SIM_LIE_REPAIR};
+    }
+    return count;
+}
+
 void sim_lbtr_impair(struct sim *sim, const struct sim_impairment *net)
 {
     struct sim_impairment effective = *net;
     effective.delay_max_ns = net->delay_min_ns;
     effective.delay_min_ns = net->reordering > 0 ? net->delay_min_ns / 2 : net->delay_min_ns;
     sim_impair(sim, &effective);
+}
+
+static void ignore_packet(void *arg, uint64_t now_ns, const uint8_t *data, size_t len, int from)
+{
+}
+
+static void ignore_timer(void *arg, uint64_t now_ns)
+{
+}
+
+int sim_lbtr_add_stranger(struct sim *sim)
+{
+    return sim_add_node(sim, ignore_packet, ignore_timer, NULL);
 }

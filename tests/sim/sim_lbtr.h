@@ -64,8 +64,34 @@ const char *sim_lbtr_rated(struct sim_lbtr_rates *rates, const struct um_lbtr_li
 const char *sim_lbtr_counted(const struct um_lbtr_receiver_counters *counters, uint64_t delivered, uint64_t lost,
                              uint64_t naks, uint64_t nak_packets);
 
+/* Not a check: what somebody who knows the identity of a session puts into datagrams. */
+enum sim_lbtr_lie {
+    SIM_LIE_NUMBER,     /* raised by up to a million */
+    SIM_LIE_BOTH,       /* and the trail with it */
+    SIM_LIE_RUN,        /* a few dozen in a row, somewhere ahead */
+    SIM_LIE_RUN_BOTH,   /* and their trails with them */
+    SIM_LIE_FAR_STREAM, /* 16 of them two million ahead */
+    SIM_LIE_REPAIR,     /* retransmissions of what was never sent */
+    SIM_LIE_MIXED,      /* several of these */
+    SIM_LIES
+};
+#define SIM_FORGED 0xf0f0f0f0u /* payload of forged datagrams, and all of it */
+struct sim_lbtr_forged {
+    uint32_t sqn, trail;
+    bool retransmission;
+};
+#define SIM_FORGED_MAX 128
+/* Datagrams that tell the lie of a source whose window is from `trail` to `lead`. Returns how many. None bears a number
+ * that the source will use within the next `spare`: that would take the place of one datagram, whatever receivers do.
+ */
+size_t sim_lbtr_forge(struct um_rng *rng, enum sim_lbtr_lie lie, uint32_t trail, uint32_t lead, uint32_t spare,
+                      struct sim_lbtr_forged *out);
+
 /* Not a check: make an impairment effective. `delay_min_ns` is the delay, and no packet takes longer: with reordering
  * some take less, down to half of it. */
 void sim_lbtr_impair(struct sim *sim, const struct sim_impairment *net);
+
+/* A node that only sends, in the name of others. */
+int sim_lbtr_add_stranger(struct sim *sim);
 
 #endif

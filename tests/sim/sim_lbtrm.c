@@ -104,14 +104,14 @@ static void source_send(void *io, const uint8_t *head, size_t head_len, const ui
 
 static void send_backlog(struct rm_world *w)
 {
-    while (w->backlog > 0 && um_lbtrm_source_may_send(w->source, true)) {
+    while (w->backlog > 0 && um_lbtr_src_engine_may_send(w->source, true)) {
         size_t room;
-        uint8_t *payload = um_lbtrm_source_acquire(w->source, &room);
+        uint8_t *payload = um_lbtr_src_engine_acquire(w->source, &room);
         memset(payload, (int)(w->handed * 7), w->options.len);
         um_put32(payload, w->options.first_sqn + w->handed);
         w->sent_ns[w->handed++] = sim_now(w->sim);
         w->backlog--;
-        um_lbtrm_source_commit(w->source, sim_node_now(w->sim, w->source_node), w->options.len, w->options.len);
+        um_lbtr_src_engine_commit(w->source, sim_node_now(w->sim, w->source_node), w->options.len, w->options.len);
     }
 }
 
@@ -123,7 +123,7 @@ static void source_relieved(void *io)
 static void check_window(struct rm_world *w)
 {
     lbm_src_transport_stats_lbtrm_t stats;
-    um_lbtrm_source_stats(w->source, &stats);
+    um_lbtrm_src_engine_stats(w->source, &stats);
     if (stats.txw_bytes > w->options.window + stats.rctlr_data_msgs * w->options.len) {
         rm_broken(w, "window larger than its size");
     }
@@ -134,7 +134,7 @@ static void source_on_timer(void *arg, uint64_t now_ns)
     struct rm_world *w = arg;
     if (now_ns >= w->engine_due) {
         w->engine_due = UINT64_MAX;
-        um_lbtrm_source_on_timer(w->source, now_ns);
+        um_lbtr_src_engine_on_timer(w->source, now_ns);
     }
     if (now_ns >= w->app_due) {
         w->backlog++;
@@ -147,11 +147,13 @@ static void source_on_timer(void *arg, uint64_t now_ns)
 
 static void source_on_packet(void *arg, uint64_t now_ns, const uint8_t *data, size_t len, int from)
 {
-    um_lbtrm_source_on_packet(((struct rm_world *)arg)->source, now_ns, data, len);
+    um_lbtrm_src_engine_on_packet(((struct rm_world *)arg)->source, now_ns, data, len);
 }
 
-static const struct um_lbtrm_source_ops source_ops = {
-    .send = source_send, .set_timer = source_set_timer, .kick = source_kick, .relieved = source_relieved};
+static const struct um_lbtrm_src_engine_ops source_ops = {.send = source_send,
+                                                          .common.set_timer = source_set_timer,
+                                                          .common.kick = source_kick,
+                                                          .common.relieved = source_relieved};
 
 /* ---- receivers ---- */
 
@@ -178,6 +180,9 @@ static void rcv_deliver(void *io, uint64_t now_ns, const struct um_slice *payloa
     struct rm_receiver *r = io;
     struct rm_world *w = r->world;
     uint32_t n = sqn - w->options.first_sqn;
+    if (w->options.hostile && payload->len == 4 && um_get32(payload->ptr) == SIM_FORGED) {
+        return;
+    }
     if (payload->len != w->options.len || n >= w->handed || um_get32(payload->ptr) != sqn ||
         (payload->len > 4 && payload->ptr[payload->len - 1] != (uint8_t)(n * 7))) {
         rm_broken(w, w->options.net.corruption == 0 ? "delivered something that was not sent" : NULL);
@@ -242,7 +247,7 @@ static void rcv_on_packet(void *arg, uint64_t now_ns, const uint8_t *data, size_
         (session.session_id != w->session.session_id && !w->options.hostile)) {
         return;
     }
-    um_lbtrm_receiver_on_packet(r->engine, now_ns, data, len, RM_SOURCE_IP);
+    um_lbtrm_rcv_engine_on_packet(r->engine, now_ns, data, len, RM_SOURCE_IP);
     if ((data[0] & 0x0f) == UM_LBTRM_NCF && from == w->source_node && um_lbtrm_decode(data, len, &p) == UM_LBTR_OK) {
         sim_lbtr_refused(&r->asked, &w->stream, &w->timing, now_ns, &p.list);
     }
@@ -252,16 +257,16 @@ static void rcv_on_timer(void *arg, uint64_t now_ns)
 {
     struct rm_receiver *r = arg;
     if (r->engine != NULL) {
-        um_lbtrm_receiver_on_timer(r->engine, now_ns);
+        um_lbtr_rcv_engine_on_timer(r->engine, now_ns);
     }
 }
 
-static const struct um_lbtrm_receiver_ops receiver_ops = {.nak = rcv_nak,
-                                                          .deliver = rcv_deliver,
-                                                          .lost = rcv_lost,
-                                                          .begin = rcv_begin,
-                                                          .end = rcv_end,
-                                                          .set_timer = rcv_set_timer};
+static const struct um_lbtr_rcv_outputs receiver_ops = {.send = rcv_nak,
+                                                        .deliver = rcv_deliver,
+                                                        .lost = rcv_lost,
+                                                        .begin = rcv_begin,
+                                                        .end = rcv_end,
+                                                        .set_timer = rcv_set_timer};
 
 void rm_join(struct rm_receiver *r)
 {
@@ -271,14 +276,14 @@ void rm_join(struct rm_receiver *r)
     memset(r->fate, RM_UNKNOWN, w->options.count);
     sim_lbtr_asked_free(&r->asked);
     sim_lbtr_asked_init(&r->asked, w->options.count);
-    r->engine = um_lbtrm_receiver_create(
-        &(struct um_lbtrm_receiver_config){RM_SOURCE_IP, w->session, w->options.naks, w->options.activity_ns, 0},
+    r->engine = um_lbtrm_rcv_engine_create(
+        &(struct um_lbtrm_rcv_engine_config){RM_SOURCE_IP, w->session, w->options.naks, w->options.activity_ns, 0},
         &w->rng, &receiver_ops, r, sim_node_now(w->sim, r->node));
 }
 
 void rm_leave(struct rm_receiver *r)
 {
-    um_lbtrm_receiver_destroy(r->engine);
+    um_lbtr_rcv_engine_destroy(r->engine);
     r->engine = NULL;
     sim_set_timer(r->world->sim, r->node, UINT64_MAX);
 }
@@ -290,14 +295,6 @@ static bool invariant(void *arg, uint64_t now_ns)
     return ((struct rm_world *)arg)->broken == NULL;
 }
 
-static void stranger_on_packet(void *arg, uint64_t now_ns, const uint8_t *data, size_t len, int from)
-{
-}
-
-static void stranger_on_timer(void *arg, uint64_t now_ns)
-{
-}
-
 void rm_impair(struct rm_world *w)
 {
     sim_lbtr_impair(w->sim, &w->options.net);
@@ -306,15 +303,15 @@ void rm_impair(struct rm_world *w)
 static void start_source(struct rm_world *w)
 {
     const struct rm_options *o = &w->options;
-    w->source = um_lbtrm_source_create(&(struct um_lbtrm_source_config){.session = w->session,
-                                                                        .tgsz = 8,
-                                                                        .datagram_max = 8192,
-                                                                        .window_size = o->window,
-                                                                        .ignore_ns = w->timing.ignore_ns,
-                                                                        .sm_min_ns = w->timing.sm_min_ns,
-                                                                        .sm_max_ns = 10 * SIM_SEC,
-                                                                        .first_sqn = o->first_sqn},
-                                       &w->limiter, &source_ops, w);
+    w->source = um_lbtrm_src_engine_create(&(struct um_lbtrm_src_engine_config){.session = w->session,
+                                                                                .tgsz = 8,
+                                                                                .datagram_max = 8192,
+                                                                                .window_size = o->window,
+                                                                                .ignore_ns = w->timing.ignore_ns,
+                                                                                .sm_min_ns = w->timing.sm_min_ns,
+                                                                                .sm_max_ns = 10 * SIM_SEC,
+                                                                                .first_sqn = o->first_sqn},
+                                           &w->limiter, &source_ops, w);
     w->engine_due = UINT64_MAX;
     sim_lbtr_stream_free(&w->stream);
     sim_lbtr_stream_init(&w->stream, o->first_sqn, o->count);
@@ -322,7 +319,7 @@ static void start_source(struct rm_world *w)
 
 void rm_restart_source(struct rm_world *w)
 {
-    um_lbtrm_source_destroy(w->source);
+    um_lbtr_src_engine_destroy(w->source);
     w->session.session_id ^= 0xffff;
     w->handed = w->backlog = 0;
     w->app_due = UINT64_MAX;
@@ -362,7 +359,7 @@ struct rm_world *rm_create(const char *name, uint64_t seed, const struct rm_opti
         sim_join(w->sim, RM_GROUP, r->node);
         rm_join(r);
     }
-    w->stranger_node = sim_add_node(w->sim, stranger_on_packet, stranger_on_timer, w);
+    w->stranger_node = sim_lbtr_add_stranger(w->sim);
     rm_impair(w);
     sim_invariant(w->sim, invariant, w);
     rearm(w);
@@ -376,10 +373,10 @@ bool rm_finish(struct rm_world *w)
         fprintf(stderr, "%s\n", w->broken);
         sim_report(w->name, w->seed);
     }
-    um_lbtrm_source_destroy(w->source);
+    um_lbtr_src_engine_destroy(w->source);
     for (int i = 0; i < w->options.receivers; i++) {
         if (w->receivers[i].engine != NULL) {
-            um_lbtrm_receiver_destroy(w->receivers[i].engine);
+            um_lbtr_rcv_engine_destroy(w->receivers[i].engine);
         }
         sim_lbtr_asked_free(&w->receivers[i].asked);
         free(w->receivers[i].fate);
@@ -402,7 +399,7 @@ bool rm_run(struct rm_world *w, uint64_t ns)
 static void check_counters(struct rm_world *w, struct rm_receiver *r)
 {
     rm_broken(w,
-              sim_lbtr_counted(um_lbtrm_receiver_counters(r->engine), r->delivered, r->lost, r->nak_numbers, r->naks));
+              sim_lbtr_counted(um_lbtr_rcv_engine_counters(r->engine), r->delivered, r->lost, r->nak_numbers, r->naks));
 }
 
 bool rm_settled(struct rm_world *w, bool all)

@@ -6,8 +6,8 @@
 
 #include "sim_lbtr.h"
 #include "sim_net.h"
-#include "transport/lbtr/um_lbtrm_receiver.h"
-#include "transport/lbtr/um_lbtrm_source.h"
+#include "transport/lbtr/um_lbtrm_rcv_engine.h"
+#include "transport/lbtr/um_lbtrm_src_engine.h"
 
 #define RM_GROUP 0
 #define RM_SOURCE_IP 0x0100000au
@@ -34,7 +34,7 @@ enum rm_fate { RM_UNKNOWN, RM_DELIVERED, RM_LOST };
 struct rm_receiver {
     struct rm_world *world;
     int node;
-    struct um_lbtrm_receiver *engine;
+    struct um_lbtr_rcv_engine *engine;
     bool begun, ended;
     uint8_t *fate; /* by number since first_sqn */
     uint64_t *delivered_ns;
@@ -54,7 +54,7 @@ struct rm_world {
     struct sim *sim;
     struct um_rng rng; /* of the engines */
     struct um_lbtr_limiter limiter;
-    struct um_lbtrm_source *source;
+    struct um_lbtr_src_engine *source;
     struct um_lbtrm_session session;
     int source_node, stranger_node;
     struct rm_receiver *receivers;

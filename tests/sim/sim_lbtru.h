@@ -6,8 +6,8 @@
 
 #include "sim_lbtr.h"
 #include "sim_net.h"
-#include "transport/lbtr/um_lbtru_receiver.h"
-#include "transport/lbtr/um_lbtru_source.h"
+#include "transport/lbtr/um_lbtru_rcv_engine.h"
+#include "transport/lbtr/um_lbtru_src_engine.h"
 
 #define RU_SOURCE_IP 0x0100000au
 #define RU_SOURCE_PORT 14380
@@ -32,7 +32,7 @@ struct ru_world;
 struct ru_receiver {
     struct ru_world *world;
     int node;
-    struct um_lbtru_receiver *engine;
+    struct um_lbtr_rcv_engine *engine;
     bool begun;
     unsigned begins, ends;
     enum um_lbtr_end why;
@@ -50,7 +50,7 @@ struct ru_world {
     struct sim *sim;
     struct um_rng rng;
     struct um_lbtr_limiter limiter;
-    struct um_lbtru_source *source;
+    struct um_lbtr_src_engine *source;
     int source_node, stranger_node;
     struct ru_receiver *receivers;
     struct sim_lbtr_timing timing;
@@ -58,8 +58,9 @@ struct ru_world {
     unsigned handed, backlog, connects, disconnects;
     uint64_t *sent_ns; /* by number of the application */
     struct sim_lbtr_rates rates;
-    uint64_t resets, repair_bytes, ncf_bytes, to_strangers;
-    bool deaf; /* the source hears nothing */
+    uint64_t resets, repair_bytes, ncf_bytes, to_strangers, bytes_to_strangers;
+    uint32_t first_sqn; /* of every client of this source */
+    bool deaf;          /* the source hears nothing */
     const char *broken;
 };
 
@@ -75,6 +76,8 @@ void ru_restart_source(struct ru_world *w);
 struct um_lbtru_address ru_address(int node);
 /* Every receiver connected once and got everything, and the statistics say so. */
 void ru_all_delivered(struct ru_world *w);
+/* The same, also of what was reported lost before it came. */
+void ru_all_delivered_late(struct ru_world *w);
 /* Send everything, let the network recover, wait until repairs are over, judge. */
 bool ru_scenario(const char *name, uint64_t seed, const struct ru_options *options);
 

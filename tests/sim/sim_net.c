@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/um_hash.h"
+
 #define GROUPS 16
 #define NOBODY -1
 
@@ -95,7 +97,8 @@ struct sim *sim_create(uint64_t seed)
     }
     struct sim *sim = need(calloc(1, sizeof *sim));
     um_rng_seed(&sim->rng, seed);
-    sim->now_ns = SIM_SEC; /* engines may treat time 0 as "never" */
+    um_hash_set_key(seed, ~seed); /* the order in which tables are walked replays, too */
+    sim->now_ns = SIM_SEC;        /* engines may treat time 0 as "never" */
     sim->impairment.delay_min_ns = sim->impairment.delay_max_ns = 50000;
     return sim;
 }
@@ -538,16 +541,21 @@ static uint64_t fixed_seed(void)
     return seed;
 }
 
-uint64_t sim_first_seed(void)
-{
-    uint64_t fixed = fixed_seed();
-    return fixed != 0 ? fixed : 1;
-}
-
 static uint64_t number_of(const char *variable, uint64_t otherwise)
 {
     const char *text = getenv(variable);
     return text != NULL ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static uint64_t base_seed(void)
+{
+    return number_of("UM_SIM_BASE", 0);
+}
+
+uint64_t sim_first_seed(void)
+{
+    uint64_t fixed = fixed_seed();
+    return fixed != 0 ? fixed : base_seed() + 1;
 }
 
 static uint64_t last_seed(uint64_t count, uint64_t share)
@@ -561,7 +569,7 @@ static uint64_t last_seed(uint64_t count, uint64_t share)
     } else {
         count /= number_of("UM_SIM_PART", 1);
     }
-    return count > 0 ? count : 1;
+    return base_seed() + (count > 0 ? count : 1);
 }
 
 uint64_t sim_last_seed(uint64_t count)

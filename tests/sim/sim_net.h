@@ -78,8 +78,8 @@ bool sim_failed(const struct sim *sim);
 uint64_t sim_datagrams(const struct sim *sim); /* sent */
 uint64_t sim_bytes(const struct sim *sim);
 
-/* Seeds of a scenario: UM_SIM_SEED or `--seed N` on the command line gives exactly one; else 1..UM_SIM_SEEDS (default
- * as given; of the given number UM_SIM_PART = 20 leaves a twentieth). Use:
+/* Seeds of a scenario: UM_SIM_SEED or `--seed N` on the command line gives exactly one; else UM_SIM_SEEDS of them
+ * (default as given; of the given number UM_SIM_PART = 20 leaves a twentieth), beginning behind UM_SIM_BASE (0). Use:
  * for (uint64_t s = sim_first_seed(); s <= sim_last_seed(5); s++). */
 uint64_t sim_first_seed(void);
 uint64_t sim_last_seed(uint64_t count);

@@ -19,7 +19,7 @@
 struct interest {
     struct context *context;
     struct um_tr_topic *topic;
-    unsigned sources, gone, no_source;
+    unsigned sources, gone, no_source, no_source_internal;
     char last[256];
     lbm_transport_source_info_t info;
 };
@@ -32,11 +32,15 @@ struct context {
     unsigned any_sources;
     unsigned pattern_matches;
     bool plain_delivery; /* crowds: no copy per delivery */
+    bool congested;      /* the socket takes nothing */
 };
 
 static enum um_tr_sent context_send(void *io, const uint8_t *data, size_t len)
 {
     struct context *context = io;
+    if (context->congested) {
+        return UM_TR_SEND_FAILED;
+    }
     sim_multicast(context->sim, GROUP, context->node, data, len);
     return UM_TR_SENT;
 }
@@ -84,9 +88,11 @@ static void on_source_gone(void *topic_user, const struct um_tr_source *source)
     interest->gone++;
 }
 
-static void on_no_source(void *topic_user)
+static void on_no_source(void *topic_user, bool internal)
 {
-    ((struct interest *)topic_user)->no_source++;
+    struct interest *interest = topic_user;
+    interest->no_source += !internal;
+    interest->no_source_internal += internal;
 }
 
 static int on_pattern_match(void *pattern_user, const char *topic)
@@ -581,7 +587,7 @@ TEST(no_source_notification_comes_once_per_unresolved_period)
     CHECK(interest.sources > 0);
     um_tr_engine_withdraw(world.a.engine, sim_now(world.sim), advert);
     run_for(world.sim, 10 * SIM_SEC);
-    CHECK_EQ(interest.gone, 1);
+    CHECK_EQ(interest.gone, 3); /* final advertisements */
     CHECK_EQ(interest.no_source, 2);
     world_close(&world);
 }
@@ -595,9 +601,9 @@ TEST(internal_topics_report_no_source_after_ten_unanswered_queries)
     world_open(&world, 1, NULL);
     subscribe_with(&world.b, "orders", &query, true, &interest);
     run_for(world.sim, 1290 * SIM_MS);
-    CHECK_EQ(interest.no_source, 0);
+    CHECK_EQ(interest.no_source_internal, 0);
     run_for(world.sim, 30 * SIM_MS); /* the 10th query is due at 1300 ms */
-    CHECK_EQ(interest.no_source, 1);
+    CHECK_EQ(interest.no_source_internal, 1);
     world_close(&world);
 }
 
@@ -624,6 +630,27 @@ TEST(final_advertisements_are_three_and_remove_the_source_everywhere)
     um_tr_engine_get_stats(world.a.engine, &stats);
     CHECK_EQ(stats.source_topics, 0);
     CHECK_EQ(stats.receiver_topics, 0);
+    world_close(&world);
+}
+
+/* A join that fails takes its source from the cache; whoever waits to try again must still hear that it is gone. */
+TEST(f13_a_final_advertisement_of_a_source_the_cache_does_not_know_is_passed_on)
+{
+    struct world world;
+    struct interest interest;
+    struct um_tr_query_options query = default_query();
+    struct um_tr_advert_options options = default_advert();
+    options.final_advertisements = true;
+    world_open(&world, 1, NULL);
+    subscribe_with(&world.b, "orders", &query, false, &interest);
+    struct um_tr_advert *advert = advertise_with(&world.a, "orders", 1, &options);
+    run_for(world.sim, 200 * SIM_SEC); /* quiescent */
+    CHECK(interest.sources > 0);
+    um_tr_engine_source_ended(world.b.engine, sim_now(world.sim), "orders", &interest.info);
+    interest.gone = 0;
+    um_tr_engine_withdraw(world.a.engine, sim_now(world.sim), advert);
+    run_for(world.sim, 5 * SIM_SEC);
+    CHECK(interest.gone > 0);
     world_close(&world);
 }
 
@@ -685,13 +712,13 @@ TEST(a_costly_pattern_from_the_network_is_refused_and_new_ones_wait_a_second)
     um_tr_engine_destroy(engine);
 }
 
-TEST(a_full_cache_refuses_and_counts_only_topics_without_a_receiver)
+TEST(a_full_cache_forgets_and_counts_what_was_not_heard_of_for_the_longest_time)
 {
     struct world world;
     struct um_tr_stats stats;
     struct um_tr_config config = default_config();
     struct interest interest;
-    config.cache_max = 3;
+    config.cache_max = 6; /* and half of it for each address */
     world_open(&world, 1, &config);
     for (uint32_t i = 0; i < 10; i++) {
         char name[16];
@@ -707,7 +734,7 @@ TEST(a_full_cache_refuses_and_counts_only_topics_without_a_receiver)
     run_for(world.sim, 2 * SIM_SEC);
     CHECK(interest.sources >= 1);
     um_tr_engine_get_stats(world.b.engine, &stats);
-    CHECK_EQ(stats.receiver_topics, 4);
+    CHECK(stats.receiver_topics <= 4);
     world_close(&world);
 }
 
@@ -1232,6 +1259,75 @@ TEST(d3_fifty_contexts_started_at_once_settle_within_five_seconds)
     sim_destroy(sim);
 }
 
+/* Requirement S5 for the limiters of topic resolution: more is due than each of them lets pass; for two seconds nothing
+ * gets out, because the socket is full or because the process is stopped. In the second after that the rate is at
+ * least 95 % of the earlier one, and at most what the limiter allows. */
+enum congestion { SOCKET_FULL, PROCESS_STOPPED };
+
+static void congest(struct context *context, enum congestion how, bool on)
+{
+    if (how == SOCKET_FULL) {
+        context->congested = on;
+    } else {
+        sim_stop_node(context->sim, context->node, on);
+    }
+}
+
+static void s5_full_rate_again(enum um_tr_lane_kind lane, enum congestion how)
+{
+    enum { TOPICS = 4000 };
+    static struct interest interests[TOPICS];
+    struct world world;
+    struct um_tr_config config = default_config();
+    struct um_tr_advert_options advert = default_advert();
+    struct um_tr_query_options query = default_query();
+    bool initial = lane == UM_TR_LANE_INITIAL_ADVERT || lane == UM_TR_LANE_INITIAL_QUERY;
+    config.rates[lane] = (struct um_tr_rate){.records_per_second = initial ? 400 : 0, .bits_per_second = 100000};
+    advert.timing.initial_duration_ns = lane == UM_TR_LANE_INITIAL_ADVERT ? 60 * SIM_SEC : 0;
+    advert.timing.sustain_duration_ns = 60 * SIM_SEC;
+    query.timing.initial_duration_ns = lane == UM_TR_LANE_INITIAL_QUERY ? 60 * SIM_SEC : 0;
+    world_open(&world, 1, &config);
+    world.traffic.keep = false;
+    for (uint32_t i = 0; i < TOPICS; i++) {
+        char topic[32];
+        snprintf(topic, sizeof topic, "topic%u", i);
+        if (lane == UM_TR_LANE_INITIAL_ADVERT || lane == UM_TR_LANE_SUSTAIN_ADVERT) {
+            advertise_with(&world.a, topic, i, &advert);
+        } else {
+            subscribe_with(&world.a, topic, &query, false, &interests[i]);
+        }
+    }
+    const size_t *records = lane == UM_TR_LANE_INITIAL_ADVERT || lane == UM_TR_LANE_SUSTAIN_ADVERT
+                                ? &world.traffic.tirs
+                                : &world.traffic.tqrs;
+    run_for(world.sim, 3 * SIM_SEC);
+    size_t before = *records;
+    run_for(world.sim, SIM_SEC);
+    size_t rate = *records - before;
+    CHECK(rate > 100 && rate <= TOPICS / 2); /* the limiter rules: without it a record for each topic would be due */
+    congest(&world.a, how, true);
+    run_for(world.sim, 2 * SIM_SEC);
+    congest(&world.a, how, false);
+    before = *records;
+    run_for(world.sim, SIM_SEC);
+    CHECK((*records - before) * 100 >= rate * 95);
+    CHECK(*records - before <= 2 * rate); /* of two of the limiter's seconds at most */
+    before = *records;
+    run_for(world.sim, SIM_SEC);
+    CHECK((*records - before) * 100 >= rate * 95 && (*records - before) * 100 <= rate * 105);
+    world_close(&world);
+}
+
+TEST(s5_full_rate_of_resolution_within_a_second_after_congestion)
+{
+    const enum um_tr_lane_kind lanes[] = {UM_TR_LANE_INITIAL_ADVERT, UM_TR_LANE_SUSTAIN_ADVERT,
+                                          UM_TR_LANE_INITIAL_QUERY, UM_TR_LANE_SUSTAIN_QUERY};
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
+        s5_full_rate_again(lanes[i], SOCKET_FULL);
+        s5_full_rate_again(lanes[i], PROCESS_STOPPED);
+    }
+}
+
 TEST(d1_five_hundred_contexts_with_twenty_topics_each_resolve_within_the_limits)
 {
     enum { N = 500, T = 20 };
@@ -1260,8 +1356,11 @@ TEST(d1_five_hundred_contexts_with_twenty_topics_each_resolve_within_the_limits)
     for (int i = 0; i < N; i++) {
         um_tr_engine_get_stats(contexts[i].engine, &stats);
         CHECK_EQ(stats.unresolved_topics, 0);
-        CHECK(stats.records_sent[UM_TR_LANE_INITIAL_ADVERT] <= 1000);
-        CHECK(stats.bytes_sent * 8 <= 2 * 1000000 / 2 + 8 * 8192);
+        /* The schedule, not the limiter, is what holds so few topics back: at 0, 10, 30, 70, 150 and 310 ms. */
+        CHECK(stats.records_sent[UM_TR_LANE_INITIAL_ADVERT] > 4 * T);
+        CHECK(stats.records_sent[UM_TR_LANE_INITIAL_ADVERT] <= 6 * T);
+        CHECK(stats.records_sent[UM_TR_LANE_INITIAL_QUERY] <= 2 * T); /* resolved before the third */
+        CHECK(stats.bytes_sent <= (6 + 2) * T * 100);
         for (int t = 0; t < T; t++) {
             CHECK(interests[i][t].sources > 0);
         }
@@ -1588,6 +1687,40 @@ static void short_life(void)
     um_tr_engine_destroy(engine);
 }
 
+/* ---- memory ---- */
+
+static size_t asked_for;
+
+static bool count_memory(size_t size)
+{
+    asked_for += size;
+    return false;
+}
+
+TEST(an_advertised_source_costs_less_than_250_bytes_and_interest_in_a_topic_less_than_300)
+{
+    enum { TOPICS = 2000 };
+    struct world world;
+    static struct interest interests[TOPICS];
+    char name[32];
+    world_open(&world, 1, NULL);
+    asked_for = 0;
+    um_mem_set_fail_hook(count_memory);
+    for (unsigned i = 0; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "bench/resolve/topic/%06u", i);
+        CHECK(advertise(&world.a, name, i) != NULL);
+    }
+    CHECK(asked_for / TOPICS < 250);
+    asked_for = 0;
+    for (unsigned i = 0; i < TOPICS; i++) {
+        snprintf(name, sizeof name, "bench/resolve/topic/%06u", i);
+        subscribe(&world.b, name, &interests[i]);
+    }
+    um_mem_set_fail_hook(NULL);
+    CHECK(asked_for / TOPICS < 300);
+    world_close(&world);
+}
+
 TEST(any_failed_allocation_leaves_the_engine_whole)
 {
     for (unsigned n = 0; n < 80; n++) {
@@ -1596,4 +1729,49 @@ TEST(any_failed_allocation_leaves_the_engine_whole)
         short_life();
         um_mem_set_fail_hook(NULL);
     }
+}
+
+TEST(f23_queries_begin_with_the_lookup_and_sources_are_offered_to_the_receiver)
+{
+    struct world world;
+    struct um_tr_stats stats;
+    struct interest interest = {0};
+    struct um_tr_query_options options = default_query();
+    world_open(&world, 1, NULL);
+    interest.topic = um_tr_engine_lookup(world.b.engine, sim_now(world.sim), "orders", &options, &interest);
+    run_for(world.sim, 200 * SIM_MS);
+    CHECK_EQ(world.traffic.tqrs, 4); /* at 0, 20, 60 and 140 ms */
+    um_tr_engine_get_stats(world.b.engine, &stats);
+    CHECK_EQ(stats.receiver_topics, 1);
+    CHECK_EQ(stats.unresolved_topics, 0); /* nobody waits for it yet */
+    advertise(&world.a, "orders", 1);
+    run_for(world.sim, 80 * SIM_MS);
+    CHECK_EQ(interest.sources, 0);
+    um_tr_engine_receive(world.b.engine, sim_now(world.sim), interest.topic, false);
+    CHECK_EQ(interest.sources, 1);
+    forget_traffic(&world);
+    run_for(world.sim, 80 * SIM_SEC);
+    CHECK_EQ(world.traffic.tqrs, 24 + 60); /* the phases go on as they began */
+    um_tr_engine_unsubscribe(world.b.engine, sim_now(world.sim), interest.topic);
+    world_close(&world);
+}
+
+/* What the application asks for and the ten queries of wildcards do not replace each other. */
+TEST(f23_wildcards_wait_for_ten_queries_whatever_threshold_the_application_set)
+{
+    struct world world;
+    struct interest interest;
+    struct um_tr_query_options options = default_query();
+    world_open(&world, 1, NULL);
+    options.no_source_threshold = 3;
+    subscribe_with(&world.a, "orders", &options, true, &interest);
+    run_for(world.sim, 130 * SIM_MS);
+    CHECK_EQ(interest.no_source, 1);
+    CHECK_EQ(interest.no_source_internal, 0);
+    run_for(world.sim, 1150 * SIM_MS); /* nine queries by then */
+    CHECK_EQ(interest.no_source_internal, 0);
+    run_for(world.sim, 100 * SIM_MS);
+    CHECK_EQ(interest.no_source_internal, 1);
+    CHECK_EQ(interest.no_source, 1);
+    world_close(&world);
 }

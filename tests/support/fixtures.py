@@ -23,7 +23,10 @@ def _namespaces_possible() -> bool:
     return subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode == 0
 
 
-NO_NAMESPACES = "network namespaces cannot be made here: that needs root with CAP_SYS_ADMIN"
+NO_NAMESPACES = (
+    "network namespaces cannot be made here: run as root (CAP_SYS_ADMIN), or as root of a user namespace: "
+    "unshare --map-root-user --net --mount sh -c 'mount -t tmpfs none /run && COMMAND'"
+)
 needs_namespaces = pytest.mark.skipif(not _namespaces_possible(), reason=NO_NAMESPACES)
 
 

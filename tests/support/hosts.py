@@ -77,6 +77,31 @@ class Process:
         assert status == 0, f"{self.command} ended with {status}:\n{self.output[-8000:]}"
         return self.output
 
+    def expect_times(self, pattern: str, times: int, seconds: float = 60) -> None:
+        """Wait for so many matches."""
+        end = time.monotonic() + seconds * SLOW
+        while len(re.findall(pattern, self.output, re.MULTILINE)) < times:
+            assert time.monotonic() < end, f"{self.command}: not {times} times {pattern!r}:\n{self.output[-4000:]}"
+            time.sleep(0.05)
+
+    def go_on(self) -> None:
+        """End the wait that an example program is in, or its next one: delay, pause, lingering. Such a program has
+        printed something before: from then on the signal does not end it."""
+        self.signal(signal.SIGALRM)
+
+    def stop_lingering(self) -> str:
+        """Let an example program that lingers end; what it printed."""
+        self.expect("^Lingering")
+        self.go_on()
+        return self.finish()
+
+    def suspend(self) -> None:
+        """Stop the process until SIGCONT, for a second again and again: somebody else may have stopped it for a moment,
+        who lets it go on (tools/shake_tests.py)."""
+        for _ in range(10):
+            self.signal(signal.SIGSTOP)
+            time.sleep(0.1)
+
     def signal(self, number: int) -> None:
         self.popen.send_signal(number)
 

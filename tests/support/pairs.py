@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from um_cffi import Batch, Context, MessageType, Receiver, Source
 ROOT = Path(__file__).resolve().parents[2]
 SANITIZED = bool(os.environ.get("UM_SANITIZED"))
 SLOW = 10 if SANITIZED else 1  # hang limits are stretched under sanitizers
+HANG = 60.0 * SLOW  # seconds; only catches hangs
 SOAK = bool(os.environ.get("UM_SOAK"))
 
 
@@ -35,9 +38,9 @@ def loopback(more: Mapping[str, object] | None = None, **options: Any) -> Contex
     return Context({"default_interface": "127.0.0.1", **ports, **(more or {})}, **options)
 
 
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
+def until(condition: Callable[[], object], seconds: float = HANG) -> None:
     """Wait; the time only catches hangs."""
-    end = time.monotonic() + seconds * SLOW
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it does not happen"
         time.sleep(0.005)
@@ -56,8 +59,8 @@ def pair(
     with loopback() as sending, loopback() as receiving:
         receiver = Receiver(receiving, topic, on_message, on_event, queue, **keywords)
         source = Source(sending, topic, options=source_options)
-        source.wait_receivers(1, 30 * SLOW)
-        receiver.wait_ready(1, 30 * SLOW)
+        source.wait_receivers(1, HANG)
+        receiver.wait_ready(1, HANG)
         yield source, receiver
 
 
@@ -71,26 +74,40 @@ def collect(receiver: Receiver, count: int, max_messages: int | None = None) -> 
     got: list[Batch] = []
     have = 0
     while have < count:
-        batch = receiver.recv_batch(max_messages, 30 * SLOW)
+        batch = receiver.recv_batch(max_messages=max_messages, timeout=HANG)
         assert batch is not None, f"{have} of {count} messages came"
         have += int((batch.records["type"] == MessageType.DATA).sum())
         got.append(batch)
     return got
 
 
-def run_python(program: str, *arguments: str, seconds: float = 60, status: int = 0, **env: str) -> str:
-    """Run a program in an interpreter of its own, in the present network; returns what it printed."""
-    done = subprocess.run(
+def run_python(program: str, *arguments: str, seconds: float = 240, status: int = 0, **env: str) -> str:
+    """Run a program in an interpreter of its own, in the present network; returns what it printed.
+
+    One that hangs is ended, and shows where its threads are.
+    """
+    process = subprocess.Popen(
         [sys.executable, "-X", "faulthandler", "-c", program, *arguments],
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}", **env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=seconds * SLOW,
-        check=False,
     )
-    assert done.returncode == status, f"ended with {done.returncode}:\n{done.stdout}"
-    return done.stdout
+    with process:
+        try:
+            output = process.communicate(timeout=seconds * SLOW)[0]
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)
+            output = process.communicate()[0]
+    assert process.returncode == status, f"ended with {process.returncode}:\n{output}"
+    return output
+
+
+def figure(output: str, name: str) -> int:
+    """The number that a program printed after a word; lines of the log may stand before and behind it."""
+    found = re.search(rf"{name} (-?\d+)", output)
+    assert found, output
+    return int(found.group(1))
 
 
 def numbered(count: int, size: int = 64) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -98,3 +115,12 @@ def numbered(count: int, size: int = 64) -> np.ndarray[Any, np.dtype[np.uint8]]:
     rows = np.zeros((count, size), np.uint8)
     rows[:, :8] = np.arange(count, dtype="<u8").view(np.uint8).reshape(-1, 8)
     return rows
+
+
+def same(got: Sequence[object], wanted: Sequence[object]) -> bool:
+    """Whether two long sequences are equal. Fails with the first difference: pytest's comparison of so many takes
+    minutes."""
+    for at, (left, right) in enumerate(zip(got, wanted)):
+        assert left == right, f"number {at} of {len(wanted)}"
+    assert len(got) == len(wanted), f"{len(got)} instead of {len(wanted)}"
+    return True

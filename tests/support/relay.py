@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hosts import BUILD, Host, Process, ip
+from hosts import BUILD, SLOW, Host, Process, ip
 
 NETWORK = "10.9.7"
 NO_IPV6 = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")  # its own packets disturb
@@ -92,6 +92,34 @@ class Star:
 
     def counters(self) -> Counters:
         return Counters(json.loads(self._ask("counters")))
+
+    def wait_for_rest(self, kinds: str, signs: str = "", times: int = 10, seconds: float = 60) -> None:
+        """Wait until the relay has answered so often without a frame of these kinds having come or gone, and host 0,
+        if `signs` are given, has sent so many signs of life: frames of that kind, which its source sends at intervals.
+
+        A source may have a second's worth of repairs in its queue when every receiver has all it wanted.
+        """
+        end = time.monotonic() + seconds * SLOW
+        before, since, answers = (-1, -1), 0, 0
+        while True:
+            counters = self.counters()
+            now = (counters.flow("seen", kinds), counters.flow("sent", kinds))
+            alive = counters.flow("seen", signs, 0) if signs else 0
+            answers += 1
+            if now != before:
+                before, since, answers = now, alive, 0
+            # A sign that is multicast is a frame for each other host.
+            elif answers >= times and (not signs or alive - since >= times * (len(self.hosts) - 1)):
+                return
+            assert time.monotonic() < end, f"{kinds}: still under way, {now} frames"
+            time.sleep(0.1)
+
+    def wait_for(self, kinds: str, frames: int = 1, from_: int | None = None, seconds: float = 60) -> None:
+        """Wait until the relay has seen so many frames whose kind matches."""
+        end = time.monotonic() + seconds * SLOW
+        while self.counters().flow("seen", kinds, from_) < frames:
+            assert time.monotonic() < end, f"no {frames} frames of {kinds}"
+            time.sleep(0.05)
 
     def _ask(self, command: str) -> str:
         assert self._control is not None

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,24 @@ class Sink:
     def progress(self) -> list[tuple[float, int, int]]:
         """Time, delivered, lost, at each step of -i."""
         lines = [line.split() for line in self.process.output.splitlines() if line.startswith("progress ")]
-        return [(float(line[1]), int(line[2]), int(line[3])) for line in lines if len(line) == 4]
+        return [(float(line[1]), int(line[2]), int(line[3])) for line in lines if len(line) == 5]
+
+    def wait_until(self, condition: Callable[[int, int, int], bool], seconds: float = 60) -> None:
+        """Wait, with -i, for a state: delivered, lost, and the number that is awaited of whoever spoke last."""
+        end = time.monotonic() + seconds * SLOW
+        while True:
+            words = [line.split() for line in self.process.output.splitlines() if line.startswith("progress ")]
+            states = [(int(line[2]), int(line[3]), int(line[4])) for line in words if len(line) == 5]
+            if states and condition(*states[-1]):
+                return
+            assert time.monotonic() < end, self.process.output[-2000:]
+            time.sleep(0.05)
+
+    def wait_for_more(self, messages: int) -> None:
+        """Wait, with -i, until so many more have been delivered."""
+        steps = self.progress()
+        wanted = (steps[-1][1] if steps else 0) + messages
+        self.wait_until(lambda delivered, lost, awaited: delivered >= wanted)
 
 
 class Report:
@@ -153,17 +170,25 @@ class Stream:
     def _result(self, sent: dict[str, Any], reports: list[Report]) -> Result:
         return Result(sent, reports, self.source.finish(), self.star.counters(), backlog_drops() - self._drops_before)
 
-    def finish(self, seconds: float = 120) -> Result:
-        """Wait until all is sent and every sink has accounted for everything, then end the source."""
+    def finish(self, seconds: float = 120, lead: str = "") -> Result:
+        """Wait until all is sent, every sink has accounted for everything and, with the lead of a transport ("rm" or
+        "ru"), none of its NAKs and repairs is under way any more, then end the source."""
         sent = self.source.sent(seconds)
         reports = [sink.finish(seconds) for sink in self.sinks]
+        if lead == "rm":
+            self.star.wait_for_rest(r"rm\.(rx|nak)", r"rm\.data")  # announcements of the last number
+        elif lead:
+            self.source.process.expect_times("^disconnect ", len(self.sinks))  # those who left are sent nothing more
+            self.star.wait_for_rest(r"ru\.(rx|nak)")
         return self._result(sent, reports)
 
     def stop(self) -> Result:
-        """End the sending, give repairs a second, end the sinks."""
+        """End the sending, wait until the sinks, which tell their progress (-i), have accounted for everything, and
+        end them."""
         self.source.process.signal(signal.SIGUSR2)
-        sent = self.source.sent(10)
-        time.sleep(1)
+        sent = self.source.sent(60)
+        for sink in self.sinks:
+            sink.wait_until(lambda delivered, lost, awaited: awaited >= sent["sent"])
         reports = [sink.stop() for sink in self.sinks]
         return self._result(sent, reports)
 

@@ -10,17 +10,26 @@ from hosts import Host
 Config = Callable[..., str]
 
 
-def run_pair(host: Host, source_config: str, receiver_config: str, *source_arguments: object) -> None:
-    """One lbmrcv that leaves at the end of the session, one lbmsrc with the given arguments, both to their ends."""
-    receiver = host.start("lbmrcv", "-c", receiver_config, "-S", "orders")
+BEGIN = "Beginning of Transport Session"
+WAITS = ("-d", 3600, "-L", 3600)  # until it is told to go on
+
+
+def run_pair(host: Host, source_config: str, receiver_config: str, messages: int, *source_arguments: object) -> None:
+    """One lbmrcv that leaves at the end of the session, one lbmsrc that sends it so many messages, both to their
+    ends."""
+    receiver = host.start("lbmrcv", "-c", receiver_config, "-S", "-v", "orders")
     receiver.expect("Immediate messaging target")
-    host.start("lbmsrc", "-c", source_config, "-d", 2, "-L", 1, *source_arguments, "orders").finish()
+    source = host.start("lbmsrc", "-c", source_config, *WAITS, "-M", messages, *source_arguments, "orders")
+    receiver.expect(BEGIN)
+    source.go_on()
+    receiver.expect_times(r"\[\d+\], \d+ bytes$", messages)
+    source.stop_lingering()
     receiver.finish()
 
 
 def test_o4_plain_messages(host: Host, loopback_config: Config, wire: Capture) -> None:
     config = loopback_config()
-    run_pair(host, config, config, "-M", 20, "-P", 2)
+    run_pair(host, config, config, 20, "-P", 2)
     wire.stop()
     wire.judge()
     assert wire.count('lbmr.tqr.name == "orders"') > 0
@@ -38,7 +47,7 @@ def test_o4_plain_messages(host: Host, loopback_config: Config, wire: Capture) -
 
 def test_o4_fragmented_message(host: Host, loopback_config: Config, wire: Capture) -> None:
     config = loopback_config("context transport_tcp_datagram_max_size 2000")
-    run_pair(host, config, config, "-M", 3, "-l", 9000)
+    run_pair(host, config, config, 3, "-l", 9000)
     wire.stop()
     wire.judge()
     lengths = {int(length, 0) for length in wire.values("lbmc.frag.len")}
@@ -51,7 +60,7 @@ def test_o4_fragmented_message(host: Host, loopback_config: Config, wire: Captur
 def test_o4_implicit_batches(host: Host, loopback_config: Config, wire: Capture) -> None:
     # Paced: Wireshark decodes at most some 500 messages of one segment, and complains of full TCP windows.
     config = loopback_config()
-    run_pair(host, config, config, "-M", 2000, "-P", 1)
+    run_pair(host, config, config, 2000, "-P", 1)
     wire.stop()
     wire.judge()
     numbers = [int(number, 0) for number in wire.values("lbmc.sqn", "lbmc && !lbmc.tsni")]
@@ -65,10 +74,12 @@ def test_o4_source_side_filtering(host: Host, loopback_config: Config, wire: Cap
         "source transport_tcp_port 14375",
         "context request_tcp_port 0",
     )
-    source = host.start("lbmmsrc", "-c", config, "-S", 4, "-M", 400, "-d", 4, "-L", 12)
+    source = host.start("lbmmsrc", "-c", config, *WAITS, "-S", 4, "-M", 400)
     receiver = host.start("lbmrcv", "-c", config, "-r", 100, "29west.example.multi.2")
+    receiver.expect(BEGIN)
+    source.go_on()
     receiver.finish()  # it leaves while the source is there to be told
-    source.finish()
+    source.stop_lingering()
     wire.stop()
     wire.judge()
     assert wire.count("lbmc.ssf_init.transport_idx") > 0
@@ -83,8 +94,11 @@ def test_o4_wildcard_queries(host: Host, loopback_config: Config, wire: Capture)
     config = loopback_config()
     receiver = host.start("lbmwrcv", "-c", config, "-r", 30, "^Market.*$")
     receiver.expect("Creating wildcard receiver")
-    host.start("lbmmsrc", "-c", config, "-S", 3, "-r", "Market", "-M", 30, "-d", 3, "-L", 2).finish()
+    source = host.start("lbmmsrc", "-c", config, *WAITS, "-S", 3, "-r", "Market", "-M", 30)
+    receiver.expect_times("^new topic ", 3)
+    source.go_on()
     receiver.finish()
+    source.stop_lingering()
     wire.stop()
     wire.judge()
     assert wire.count("lbmr.tqr.pattern_type == 1") > 0
@@ -96,7 +110,7 @@ def test_o4_unicast_resolution_through_lbmrd(host: Host, loopback_config: Config
     daemon = host.start("lbmrd", "-i", "127.0.0.1", "-p", 15380)
     daemon.expect("lbmrd started on 127.0.0.1:15380")
     config = loopback_config("context resolver_unicast_daemon 127.0.0.1:15380")
-    run_pair(host, config, config, "-M", 20)
+    run_pair(host, config, config, 20)
     wire.stop()
     wire.judge()
     assert wire.count("lbmr && ip.dst == 224.0.0.0/4") == 0
@@ -111,9 +125,13 @@ def test_o4_unicast_resolution_through_lbmrd(host: Host, loopback_config: Config
 
 def test_o4_many_topics(host: Host, loopback_config: Config, wire: Capture) -> None:
     config = loopback_config()
-    receiver = host.start("lbmmrcv", "-c", config, "-R", 500)
+    receiver = host.start("lbmmrcv", "-c", config, "-R", 500, "-v")
     receiver.expect("Will start")
-    host.start("lbmmsrc", "-c", config, "-S", 500, "-M", 5000, "-d", 5, "-L", 2).finish()
+    source = host.start("lbmmsrc", "-c", config, *WAITS, "-S", 500, "-M", 5000)
+    receiver.expect_times(BEGIN, 500)
+    source.go_on()
+    receiver.expect_times(", 25 bytes$", 5000)
+    source.stop_lingering()
     receiver.signal(15)
     assert "received 5000 messages" in receiver.finish()
     wire.stop()
@@ -128,3 +146,71 @@ def test_o4_topic_resolution_request(host: Host, loopback_config: Config, wire: 
     wire.stop()
     wire.judge()
     assert wire.count("lbmr.hdr.ext_type == 4") >= 1
+
+
+def test_o4_late_join(host: Host, loopback_config: Config, wire: Capture) -> None:
+    config = loopback_config()
+    # These are also the ports of a protocol that tshark knows by them.
+    host.run("sysctl", "-q", "-w", "net.ipv4.ip_local_port_range=48896 48899")
+    source = host.start("lbmsrc", "-c", config, "-d", 0, "-M", 60, "-L", 3600, "-j", 50000000, "orders")
+    source.expect("^Lingering")
+    host.start("lbmrcv", "-c", config, "-r", 60, "orders").finish()
+    source.stop_lingering()
+    wire.stop()
+    wire.judge()
+    assert wire.count("lbmc.lji_req") > 0
+    assert wire.count("lbmc.ume_lj_info") > 0
+    asked = list(dict.fromkeys(wire.values("lbmc.ume_rxreq.seqnum")))  # again if the answer is late
+    assert asked == [str(number) for number in range(len(asked))] and len(asked) > 5
+    assert wire.count("lbmc.type == 10") > 0
+
+
+def test_o4_unicast_immediate_messages(host: Host, loopback_config: Config, wire: Capture) -> None:
+    config = loopback_config()
+    receiver = host.start("lbmrcv", "-c", config, "-v", "-r", 16, "orders")
+    target = receiver.expect(r"^Immediate messaging target: (TCP:[\d.]+:\d+)$").group(1)
+    port = target.rsplit(":", 1)[1]
+    sender = host.start("lbmimsg", "-c", config, "-M", 5, "-L", 3600, "-o", "-T", target)
+    receiver.expect(r"^IM \[.*\]\[4\], 25 bytes$")
+    sender.stop_lingering()
+    sender = host.start("lbmimsg", "-c", config, "-M", 10, "-L", 3600, "-l", 2000, "-T", target, "orders")
+    receiver.expect(r"\[9\], 2000 bytes$")
+    sender.stop_lingering()
+    requester = host.start("lbmireq", "-c", config, "-p", 0, "-P", 1, "-L", 3600, "-T", target, "orders")
+    receiver.expect(r"\[orders\]\[TCP:[\d.:]+\]\[\d+\], Request")
+    requester.expect("Done waiting for responses")
+    wire.stop()  # while both are there: each holds a connection to the other, and would try it again
+    requester.stop_lingering()
+    receiver.finish()
+    wire.judge()
+    assert wire.values("lbmc.sqn", f"lbmc.stream && tcp.dstport == {port}") == [
+        *map(str, range(5)),
+        *map(str, range(10)),
+        "0",
+    ]
+    assert set(wire.values("lbmc.topicname.topic")) == {"orders"}
+    assert wire.count("lbmc.destination") > 0
+    assert wire.count("lbmc.tcp_request.qidx") > 0
+
+
+def test_o4_requests_and_responses(host: Host, loopback_config: Config, wire: Capture) -> None:
+    config = loopback_config()
+    responder = host.start("lbmresp", "-c", config, "-E", "-r", 2, "orders")
+    requester = host.start("lbmreq", "-c", config, "-R", 3, "-P", 3600, *WAITS, "-v", "orders")
+    responder.expect(BEGIN)
+    for number in (1, 2, 3):
+        requester.go_on()
+        requester.expect_times("^Response ", 2 * number)
+        responder.expect_times("^Done sending responses", number)
+    requester.go_on()
+    requester.expect("^Lingering")
+    wire.stop()  # while the connection to the requester is there
+    requester.stop_lingering()
+    responder.finish()
+    wire.judge()
+    assert [int(index, 0) for index in wire.values("lbmc.tcp_request.qidx")] == [1, 2, 3]
+    assert {int(port, 0) for port in wire.values("lbmc.tcp_request.port")} == {14392}
+    (instance,) = set(wire.values("lbmc.ctxinst.ctxinst", "lbmc.ctxinstr"))
+    answers = "lbmc.ctxinstd && tcp.dstport == 14392"
+    assert set(wire.values("lbmc.ctxinst.ctxinst", answers)) == {instance}
+    assert sorted(int(index, 0) for index in wire.values("lbmc.tidx", answers)) == [1, 1, 2, 2, 3, 3]

@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from um_cffi.commands import completion, doctor, ping, pub, sub, top
+from um_cffi.commands import completion, doctor, ping, pub, sub, top, topics
 from um_cffi.errors import UmError
 
-COMMANDS = (pub, sub, ping, top, doctor, completion)
+COMMANDS = (pub, sub, ping, top, topics, doctor, completion)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -29,7 +29,12 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     root = parser()
-    arguments = root.parse_args(argv)
+    arguments, rest = root.parse_known_args(argv)
+    if rest:
+        late = arguments.command == "pub" and not any(word.startswith("-") for word in rest)
+        if not late:
+            root.error(f"unrecognized arguments: {' '.join(rest)}")
+        arguments.messages += rest  # those that follow options
     if arguments.version:
         from um_cffi.__main__ import print_report
 

@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from um_cffi import Batch, Context, Receiver, Source, UmError, config, version
-from um_cffi._options import OPTIONS
+from um_cffi.binding.attributes import Attributes
+from um_cffi.binding.options import OPTIONS
 from um_cffi.commands._common import Settings
 
 Row = tuple[str, str, str, str]
+ANY_INTERFACE = ("0.0.0.0", "0.0.0.0/0", "0.0.0.0/32")
 IFF_UP, IFF_LOOPBACK, IFF_MULTICAST = 0x1, 0x8, 0x1000
 SIOCGIFFLAGS, SIOCGIFADDR = 0x8913, 0x8915
 FILES_MIN = 1024  # descriptors: a context takes about ten, every session and client one more
@@ -31,6 +33,7 @@ BUFFER_BAD = 131072  # bytes; with less, bursts of advertisements are lost
 F_OFD_GETLK = 36
 OWNER_BYTE = 1  # of a segment: locked by the owner for as long as it lives
 SYSTEM_USERS = 1000  # uids below are spared by RemoveIPC
+TCP_TIME_WAIT = "06"  # in /proc/net/tcp
 TIME_ERROR = 5  # what adjtimex() returns while nothing synchronises the clock
 
 
@@ -73,7 +76,7 @@ def interfaces() -> list[Interface]:
 def default_interface(wanted: str) -> Interface | None:
     """The interface that contexts use: the one that the option names, or the one the library chooses."""
     usable = [each for each in interfaces() if each.up and each.address]
-    if wanted and wanted not in ("0.0.0.0", "0.0.0.0/0"):
+    if wanted and wanted not in ANY_INTERFACE:
         with contextlib.suppress(ValueError):
             network = ipaddress.ip_network(wanted, strict=False)
             return next((each for each in usable if ipaddress.ip_address(each.address) in network), None)
@@ -83,21 +86,24 @@ def default_interface(wanted: str) -> Interface | None:
 
 
 def option(settings: Settings, name: str, scope: str = "context") -> str:
-    """The value that an option would have."""
+    """The value that an option would have, configuration files included."""
     given = settings.options[scope].get(name)
-    return str(given) if given is not None else OPTIONS[scope][name].default
+    if given is not None:
+        return str(given)
+    with Attributes(scope, {}) as attributes:
+        return attributes.get(name)
 
 
 def _wanted_interface(settings: Settings) -> str:
-    given = settings.options["context"]
-    return str(given.get("resolver_multicast_interface") or given.get("default_interface") or "")
+    wanted = (option(settings, name) for name in ("resolver_multicast_interface", "default_interface"))
+    return next((each for each in wanted if each and each not in ANY_INTERFACE), "")
 
 
 # ---- the checks --------------------------------------------------------------------------------------------------
 
 
 def library(settings: Settings) -> list[Row]:
-    """The library answers; configuration files are right."""
+    """The library answers; configuration files are right, and are loaded for what is checked next."""
     rows = [("library", "ok", f"libum {version()}", "")]
     files = list(settings.config)
     for variable in ("LBM_DEFAULT_CONFIG_FILE", "LBM_XML_CONFIG_FILENAME"):
@@ -108,6 +114,8 @@ def library(settings: Settings) -> list[Row]:
         if problems:
             rows.append(("configuration", "FAIL", f"{name}: {problems[0]}", "correct the line; see docs/options.md"))
         else:
+            if name in settings.config:  # the library loads the others by itself
+                config.load(name)
             rows.append(("configuration", "ok", name, ""))
     return rows
 
@@ -210,7 +218,19 @@ def _buffer_row(settings: Settings, name: str, number: int, limit: str, asked_by
         return (name, "ok", f"{wanted} bytes granted", "")
     state = "FAIL" if explicit or granted < BUFFER_BAD else "warn"
     remedy = f"sysctl -w net.core.{limit}={wanted} (in /etc/sysctl.d to stay)"
-    return (name, state, f"{asked_by} asks for {wanted} bytes, the kernel grants {granted}", remedy)
+    text = f"{asked_by} asks for {wanted} bytes, the kernel grants {granted}: {_cost(number, granted)}"
+    return (name, state, text, remedy)
+
+
+def _cost(number: int, granted: int) -> str:
+    """What a buffer of so many bytes means."""
+    ms = granted * 8 / 1e9 * 1e3
+    if number == socket.SO_RCVBUF:
+        return (
+            f"at 1 Gb/s a receiver that is held up for more than {ms:.2g} ms loses datagrams, which LBT-RM and LBT-RU "
+            "must repair; TCP, LBT-IPC and LBT-SMX do not mind"
+        )
+    return f"bursts of more than {granted >> 10} KiB make senders wait for the network; nothing is lost"
 
 
 def reliable_udp(settings: Settings) -> list[Row]:
@@ -270,8 +290,8 @@ def _synchronised() -> bool | None:
     return None if result < 0 else result != TIME_ERROR
 
 
-def permissions(settings: Settings) -> list[Row]:
-    """Shared memory, and a port of the range for TCP sessions."""
+def permissions(_: Settings) -> list[Row]:
+    """Shared memory may be made."""
     rows: list[Row] = []
     folder = "/dev/shm"
     if not os.access(folder, os.W_OK):
@@ -288,7 +308,6 @@ def permissions(settings: Settings) -> list[Row]:
         text, remedy = f"{folder}: {free >> 20} MiB free", f"mount -o remount,size=1G {folder} (containers: --shm-size)"
         short = free < SHARED_MEMORY_MIN
         rows.append(("shared memory", "warn" if short else "ok", text, remedy if short else ""))
-    rows.append(_ports(settings))
     return rows
 
 
@@ -330,19 +349,76 @@ def removes_ipc(file: str) -> bool:
     return not values or values[-1] not in ("no", "false", "0", "off")
 
 
-def _ports(settings: Settings) -> Row:
-    low, high = (int(option(settings, f"transport_tcp_port_{end}")) for end in ("low", "high"))
-    refused = ""
-    for port in range(low, high + 1):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+@dataclass(frozen=True)
+class _Range:
+    """A range of TCP ports that every context of a host draws from."""
+
+    name: str
+    purpose: str
+    low_option: str
+    high_option: str
+    low: int
+    high: int
+    explicit: bool
+    """Somebody has set it: used up, it is an error."""
+
+
+def _range(settings: Settings, name: str, purpose: str, prefix: str) -> _Range:
+    ends = (f"{prefix}_low", f"{prefix}_high")
+    low, high = (int(option(settings, end)) for end in ends)
+    explicit = any(
+        end in settings.options["context"] or str(port) != OPTIONS["context"][end].default
+        for end, port in zip(ends, (low, high))
+    )
+    return _Range(name, purpose, ends[0], ends[1], low, high, explicit)
+
+
+def tcp_ports(settings: Settings) -> list[Row]:
+    """The two ranges of TCP ports: sessions of sources, and the request port that each context listens on."""
+    rows = [_range_row(_range(settings, "TCP ports", "sessions of sources", "transport_tcp_port"))]
+    port = int(option(settings, "request_tcp_port"))
+    if option(settings, "request_tcp_bind_request_port") != "1":
+        rows.append(("request ports", "ok", "none is wanted (request_tcp_bind_request_port 0)", ""))
+    elif port != 0:
+        name = "request_tcp_port"
+        rows.append(_range_row(_Range("request ports", "one context only", name, name, port, port, True)))
+    else:
+        rows.append(_range_row(_range(settings, "request ports", "one for each context", "request_tcp_port")))
+    return rows
+
+
+def _range_row(ports: _Range) -> Row:
+    if ports.high == 0:
+        return (ports.name, "ok", f"any free port is taken, {ports.purpose}", "")
+    total = ports.high - ports.low + 1
+    free, refused = 0, ""
+    for port in range(ports.low, ports.high + 1):
+        with socket.socket() as probe:  # without SO_REUSEADDR, as the library binds by default
             try:
                 probe.bind(("", port))
-                return ("TCP ports", "ok", f"{low}..{high} for sessions, {port} is free", "")
+                free += 1
             except OSError as error:
-                refused = errno.errorcode.get(error.errno or 0, "") + " " + str(error.strerror)
-    text = f"none of the ports {low}..{high} is free: {refused.strip()}"
-    return ("TCP ports", "FAIL", text, "raise transport_tcp_port_high, or end what uses them (ss -lntp)")
+                refused = f"{errno.errorcode.get(error.errno or 0, '')} {error.strerror}".strip()
+    resting = len(time_wait() & set(range(ports.low, ports.high + 1)))
+    waits = f", {resting} in TIME-WAIT for a minute after they were closed" if resting else ""
+    if free:
+        return (ports.name, "ok", f"{ports.low}..{ports.high}, {ports.purpose}: {free} of {total} free{waits}", "")
+    text = f"none of the ports {ports.low}..{ports.high} ({ports.purpose}) is free: {refused}{waits}"
+    if not ports.explicit:
+        remedy = f"if a firewall must know the ports, set {ports.low_option} and {ports.high_option} wider"
+        return (ports.name, "warn", f"{text}; any free port is taken instead", remedy)
+    raised = "set 0 for any free port" if ports.low_option == ports.high_option else f"raise {ports.high_option}"
+    return (ports.name, "FAIL", text, f"{raised}, or end what uses them (ss -antp)")
+
+
+def time_wait(table: str = "/proc/net/tcp") -> set[int]:
+    """The local ports of this host with connections in TIME-WAIT: nobody listens there before that is over."""
+    try:
+        lines = Path(table).read_text().splitlines()[1:]
+    except OSError:
+        return set()
+    rows = (line.split() for line in lines)
+    return {int(row[1].rpartition(":")[2], 16) for row in rows if len(row) > 3 and row[3] == TCP_TIME_WAIT}
 
 
 def firewall(_: Settings) -> list[Row]:
@@ -410,6 +486,7 @@ CHECKS: tuple[Callable[[Settings], list[Row]], ...] = (
     limits,
     clocks,
     permissions,
+    tcp_ports,
     shared_memory,
     firewall,
     exchange,

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from um_cffi import Context, Source
-from um_cffi._options import OPTIONS
+from um_cffi.binding.attributes import unknown_option
+from um_cffi.binding.options import OPTIONS
 
 MULTICAST_WAIT = 1.0  # seconds in which receivers find a source that cannot know about them
 TRANSPORTS = {"tcp": "tcp", "rm": "lbtrm", "ru": "lbtru", "ipc": "lbtipc", "smx": "lbtsmx"}
@@ -86,7 +87,10 @@ def settings(arguments: argparse.Namespace) -> Settings:
                 raise SystemExit(f"um: option {text}: the scope must be one of {', '.join(SCOPES)}")
             name = rest
         else:
-            scope = next((each for each in SCOPES if name in OPTIONS[each]), "context")
+            found = next((each for each in SCOPES if name in OPTIONS[each]), None)
+            if found is None:
+                raise SystemExit(f"um: {unknown_option(SCOPES, name)}")
+            scope = found
         result.options[scope][name] = value
     return result
 
@@ -108,10 +112,26 @@ def positive(text: str) -> int:
     return value
 
 
+def count(text: str) -> int:
+    """An argument that counts something, or 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text}: must be 0 or more")
+    return value
+
+
+def per_second(text: str) -> float:
+    """An argument that is a rate; 0 is as fast as possible."""
+    value = float(text)
+    if not 0 <= value <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text}: must be a number from 0 (as fast as possible) to 1e9")
+    return value
+
+
 def seconds(text: str) -> float:
     """An argument that is a time."""
     value = float(text)
-    if not value >= 0:
+    if not 0 <= value <= 1e9:
         raise argparse.ArgumentTypeError(f"{text}: must be a number of seconds, 0 or more")
     return value
 

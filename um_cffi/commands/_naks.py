@@ -81,7 +81,7 @@ class NakWatch:
         port, target_port = struct.unpack_from("!HH", packet, at)
         data = packet[at + 8 :]
         session_id, count = struct.unpack_from("!IH", data, 4)
-        session = sessions.get(f"LBTRM:{session_id:x}")
+        session = sessions.get(f"LBTRM:{session_id:08x}")
         if session is None:
             session, count = sessions.get(f"LBT-RU:{target}:{target_port}"), struct.unpack_from("!H", data, 4)[0]
         if session is not None:

@@ -42,6 +42,8 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Answer or ask; the status is 1 when an answer is missing."""
     settings = _common.settings(arguments)
+    if arguments.echo:  # whatever it is asked by, see --transport
+        settings.options["context"].setdefault("um_profile", "low_latency")
     with settings.context() as ctx:
         if arguments.echo:
             return _echo(ctx, settings, arguments.name)
@@ -49,13 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _echo(ctx: Context, settings: _common.Settings, name: str) -> int:
-    source = Source(ctx, f"{name}/pong", options=settings.source())
+    sources: dict[str, Source] = {}
 
     def answer(message: Message) -> None:
+        transport = message.source.split(":")[0].replace("-", "").lower()
+        source = sources.get(transport)
+        if source is None:  # the way back goes over the transport of the way there
+            options = {**settings.source(), "transport": transport}
+            source = sources[transport] = Source(ctx, f"{name}/pong/{transport}", options=options)
         source.send(message.data, flush=True)
 
     Receiver(ctx, f"{name}/ping", answer, options=settings.receiver())
-    print(f"answering on {name}/pong what comes on {name}/ping", flush=True)
+    print(f"answering what comes on {name}/ping, over the transport it comes by", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         threading.Event().wait()
     return 0
@@ -70,12 +77,11 @@ def _ask(ctx: Context, settings: _common.Settings, arguments: argparse.Namespace
             number, sent = HEADER.unpack(message.data[: HEADER.size])
             answers.put((number, sent, now))
 
-    receiver = Receiver(ctx, f"{arguments.name}/pong", answered, options=settings.receiver())
     source = Source(ctx, f"{arguments.name}/ping", options=settings.source())
-    if _common.await_receivers(source, 1, arguments.timeout):
-        receiver.wait_ready(1, arguments.timeout)
-    else:
-        _probe(source, answers, arguments.timeout)
+    transport = source.getopt("transport")
+    Receiver(ctx, f"{arguments.name}/pong/{transport}", answered, options=settings.receiver())
+    _common.await_receivers(source, 1, arguments.timeout)
+    _probe(source, answers, arguments.timeout)
     filling = bytes(max(0, arguments.size - HEADER.size))
     times: list[float] = []
     for number in range(arguments.count):
@@ -90,11 +96,11 @@ def _ask(ctx: Context, settings: _common.Settings, arguments: argparse.Namespace
                 print(f"{HEADER.size + len(filling)} bytes from {arguments.name}: number {number} time {micros:.1f} us")
         sys.stdout.flush()
         time.sleep(arguments.interval if number + 1 < arguments.count else 0)
-    return _summary(arguments.count, sorted(times))
+    return _summary(arguments.count, sorted(times), transport)
 
 
 def _probe(source: Source, answers: queue.SimpleQueue[tuple[int, int, int]], timeout: float) -> None:
-    """Multicast: ask until something comes back, for `timeout` seconds at most."""
+    """Ask until something comes back over the same transport, for `timeout` seconds at most."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         source.send(HEADER.pack(PROBE, 0), flush=True)
@@ -115,8 +121,8 @@ def _wait(answers: queue.SimpleQueue[tuple[int, int, int]], number: int, begin: 
             return (now - sent) / 1000
 
 
-def _summary(count: int, times: list[float]) -> int:
-    print(f"{count} sent, {len(times)} answered, {count - len(times)} lost")
+def _summary(count: int, times: list[float], transport: str) -> int:
+    print(f"{count} sent, {len(times)} answered, {count - len(times)} lost, over {transport} both ways")
     if times:
         middle = times[len(times) // 2]
         print(f"round trip min/median/max = {times[0]:.1f}/{middle:.1f}/{times[-1]:.1f} us")

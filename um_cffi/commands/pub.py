@@ -23,9 +23,11 @@ def add_parser(commands: Any) -> None:
     kinds.add_argument("--hex", action="store_true", help="messages are hexadecimal digits")
     kinds.add_argument("--json", action="store_true", help='messages are JSON lines as written by "um sub --json"')
     parser.add_argument("-n", "--count", type=_common.positive, default=1, help="send the messages so many times (1)")
-    parser.add_argument("-r", "--rate", type=float, default=0, help="messages per second (as fast as possible)")
     parser.add_argument(
-        "-w", "--wait", type=int, default=1, metavar="N", help="first wait for N receivers (1); 0: none"
+        "-r", "--rate", type=_common.per_second, default=0, help="messages per second (as fast as possible)"
+    )
+    parser.add_argument(
+        "-w", "--wait", type=_common.count, default=1, metavar="N", help="first wait for N receivers (1); 0: none"
     )
     parser.add_argument("-t", "--timeout", type=_common.seconds, default=10, help="seconds to wait for them (10)")
     parser.add_argument("-q", "--quiet", action="store_true", help="do not report how many were sent")

@@ -1,4 +1,5 @@
-"""`um sub`: print what arrives on topics or on topics that match a pattern, as text, hexadecimal or JSON lines."""
+"""`um sub`: print what arrives on topics or on topics that match a pattern, as text, hexadecimal or JSON lines, and
+of pre-defined messages the fields."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ import threading
 import time
 from typing import Any
 
-from um_cffi import Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
-from um_cffi.commands import _common
+from um_cffi import InvalidArgument, Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
+from um_cffi.commands import _common, _pdm
+from um_cffi.pdm import PDMError
 
 
 def add_parser(commands: Any) -> None:
@@ -25,6 +27,16 @@ def add_parser(commands: Any) -> None:
     kinds.add_argument("--hex", dest="format", action="store_const", const="hex", help="payload as hexadecimal digits")
     kinds.add_argument(
         "--json", dest="format", action="store_const", const="json", help="one JSON object for each line"
+    )
+    parser.add_argument(
+        "--pdm", action="store_true", help="payloads are pre-defined messages: their fields, as text or with --json"
+    )
+    parser.add_argument(
+        "--definition",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="with --pdm: a definition, as Definition.to_bytes() made it, for messages that have none with them",
     )
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="time, topic and sequence number before the payload"
@@ -53,6 +65,7 @@ class _Printer:
         self.lost = 0
         self.done = threading.Event()
         self.error: BaseException | None = None
+        self._decoder = _pdm.Decoder(arguments.definition) if arguments.pdm else None
 
     def message(self, message: Message) -> None:
         limit = self._arguments.count
@@ -65,17 +78,20 @@ class _Printer:
 
     def event(self, event: ReceiverEvent) -> None:
         if event.type in (MessageType.LOSS, MessageType.BURST_LOSS):
-            self.lost += 1
+            self.lost += event.count
             if not self._arguments.events:
-                print(f"um sub: lost message {event.sequence_number} of {event.topic}", file=sys.stderr)
+                what = "message" if event.count == 1 else f"{event.count} messages from"
+                print(f"um sub: lost {what} {event.sequence_number} of {event.topic}", file=sys.stderr)
         if not self._arguments.events:
             return
-        name = event.type.name if isinstance(event.type, MessageType) else str(event.type)
+        name = event.type.name
         if self._arguments.format == "json":
             values = {"event": name, "topic": event.topic, "source": event.source, "timestamp_ns": event.timestamp_ns}
-            self._write(json.dumps({**values, "sequence_number": event.sequence_number}))
+            lost = {"count": event.count} if event.count else {}
+            self._write(json.dumps({**values, "sequence_number": event.sequence_number, **lost}))
         else:
-            self._write(f"[{name} {event.topic} {event.source} #{event.sequence_number}]")
+            many = f" {event.count} messages" if event.count > 1 else ""
+            self._write(f"[{name} {event.topic} {event.source} #{event.sequence_number}{many}]")
 
     def _line(self, message: Message) -> str:
         data = bytes(message.data)
@@ -86,15 +102,33 @@ class _Printer:
                 "sequence_number": message.sequence_number,
                 "timestamp_ns": message.timestamp_ns,
             }
-            return json.dumps({**values, **_common.payload_fields(data)}, ensure_ascii=False)
-        text = data.hex() if self._arguments.format == "hex" else data.decode("utf-8", "backslashreplace")
+            return json.dumps({**values, **self._payload(data)}, ensure_ascii=False)
+        text = data.hex() if self._arguments.format == "hex" else self._text(data)
         if not self._arguments.verbose:
             return text
         return f"{stamp(message.timestamp_ns)} {message.topic} #{message.sequence_number} {text}"
 
+    def _payload(self, data: bytes) -> dict[str, Any]:
+        """For JSON; with --pdm `fields`, or `error` and the payload."""
+        if self._decoder is None:
+            return _common.payload_fields(data)
+        try:
+            return {"fields": self._decoder.decode(data)}
+        except PDMError as error:
+            return {"error": str(error), **_common.payload_fields(data)}
+
+    def _text(self, data: bytes) -> str:
+        if self._decoder is None:
+            return data.decode("utf-8", "backslashreplace")
+        try:
+            return _pdm.as_text(self._decoder.decode(data))
+        except PDMError as error:
+            return f"[{error}] {data.hex()}"
+
     def _write(self, line: str) -> None:
         try:
-            sys.stdout.write(line + "\n")
+            # names that are no UTF-8 are surrogates here
+            sys.stdout.write(line.encode("utf-8", "backslashreplace").decode() + "\n")
             sys.stdout.flush()
         except BrokenPipeError as error:
             self.error = error
@@ -103,6 +137,8 @@ class _Printer:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print until COUNT, TIMEOUT or an interrupt."""
+    if (arguments.definition and not arguments.pdm) or (arguments.pdm and arguments.format == "hex"):
+        raise InvalidArgument("--definition needs --pdm, and --pdm is not for --hex")
     settings = _common.settings(arguments)
     printer = _Printer(arguments)
     with settings.context() as ctx:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from um_cffi.commands import _common
 from um_cffi.commands._naks import NakWatch, is_repaired
 
 SLOW_BYTES = 65536  # waiting for a receiver in the kernel of the source's host
-COLUMNS = ("topic", "source", "messages", "msg/s", "kB/s", "lost", "receivers", "slow", "state")
+COLUMNS = ("topic", "source", "messages", "msg/s", "kB/s", "lost", "rcvs", "slow", "state")
 RIGHT = (2, 3, 4, 5, 6, 7)
 NAK_COLUMNS = ("receiver that asks for repairs", "source", "NAKs", "NAK/s")
 NAK_RIGHT = (2, 3)
@@ -41,6 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-n", "--count", type=_common.positive, help="end after so many tables")
     parser.add_argument("-s", "--sort", choices=(*PLACES, "topic"), default="rate", help="column to sort by (rate)")
     parser.add_argument("-l", "--lines", type=_common.positive, default=30, help="rows at most (30)")
+    parser.add_argument("-w", "--wide", action="store_true", help="do not cut names to fit the terminal")
     parser.add_argument("--json", action="store_true", help="one JSON object for each row instead of tables")
     _common.add_library_options(parser)
     parser.set_defaults(run=run)
@@ -72,6 +74,7 @@ class Watch:
     def __init__(self) -> None:
         self.flows: dict[tuple[str, str], Flow] = collections.defaultdict(Flow)
         self.naks = NakWatch()
+        self.left_out = 0  # rows of the last table
 
     def add(self, batch: Batch) -> None:
         """Count the records of a batch, by topic and source at once."""
@@ -81,6 +84,9 @@ class Watch:
             mine = records[pairs == pair]
             topic, source = batch.topics[int(pair) >> 32], batch.sources[int(pair) & 0xFFFFFFFF]
             self._count(self.flows[topic, source], mine)
+        for event in map(batch.__getitem__, batch.events()):
+            if event.count:
+                self.flows[event.topic, event.source].lost += event.count
 
     def tick(self, seconds: float) -> None:
         """Begin a new interval."""
@@ -96,7 +102,6 @@ class Watch:
         data = (types == MessageType.DATA) | (types == MessageType.REQUEST)
         flow.messages += int(data.sum())
         flow.bytes += int(records["length"][data].sum())
-        flow.lost += int(((types == MessageType.LOSS) | (types == MessageType.BURST_LOSS)).sum())
         if data.any():
             flow.state = "live"
         if (types == MessageType.END_OF_SESSION).any():
@@ -119,6 +124,7 @@ class Watch:
         if sort in PLACES:
             place = PLACES[sort]
             rows.sort(key=lambda row: row[place] or 0, reverse=True)
+        self.left_out = max(0, len(rows) - limit)
         return rows[:limit]
 
 
@@ -148,17 +154,46 @@ def clients(table: str = "/proc/net/tcp") -> dict[str, list[int]]:
 
 def _cells(row: tuple[Any, ...]) -> list[str]:
     topic, source, messages, rate, kilobytes, lost, receivers, slow, state = row
-    short = source if len(source) <= 48 else source[:45] + "..."
     unknown = ["-" if value is None else str(value) for value in (receivers, slow)]
     amounts = [_common.amount(messages), _common.amount(rate), _common.amount(kilobytes), str(lost)]
-    return [topic, short, *amounts, *unknown, state]
+    return [topic, source, *amounts, *unknown, state]
+
+
+def fitted(cells: list[list[str]], width: int) -> tuple[list[list[str]], int]:
+    """The rows with topics and sources cut so that the table has at most so many columns; how many were cut.
+
+    What a table has to leave out is the middle of long names; numbers always stay.
+    """
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *cells)]
+    room = max(16, width - sum(widths[2:]) - 2 * (len(COLUMNS) - 1))
+    topic = min(widths[0], max(8, room // 2, room - widths[1]))
+    source = min(widths[1], room - topic)
+    cut = sum(len(row[0]) > topic or len(row[1]) > source for row in cells)
+    return [[_cut(row[0], topic), _cut(row[1], source), *row[2:]] for row in cells], cut
+
+
+def _cut(text: str, width: int) -> str:
+    if len(text) <= width:
+        return text
+    end = max(1, (width - 2) // 3)
+    return f"{text[: width - 2 - end]}..{text[-end:]}"
+
+
+def _left_out(watch: Watch, cut: int) -> str:
+    """What the table does not show."""
+    parts = []
+    if watch.left_out:
+        parts.append(f"{watch.left_out} more rows (--lines)")
+    if cut:
+        parts.append(f"names of {cut} rows cut (--wide)")
+    return f"not shown: {'; '.join(parts)}" if parts else ""
 
 
 def _title(watch: Watch, dropped: int) -> str:
     total = sum(flow.rate for flow in watch.flows.values())
     lost = sum(flow.lost for flow in watch.flows.values())
     topics = len({topic for topic, _ in watch.flows})
-    own = f"; um top itself is too slow and missed {dropped}" if dropped else ""
+    own = f"; {dropped} of these because um top itself is too slow" if dropped else ""
     blind = "" if watch.naks.works else _blind(watch)
     return f"{topics} topics, {len(watch.flows)} sources, {_common.amount(total)} msg/s, {lost} lost{own}{blind}"
 
@@ -177,9 +212,16 @@ def _nak_cells(watch: Watch) -> list[list[str]]:
 class _Plain:
     """One table after the other."""
 
+    def __init__(self, width: int) -> None:
+        self._width = width
+
     def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
         print(_title(watch, dropped))
-        print(_common.plain_table(COLUMNS, map(_cells, rows), RIGHT) + "\n", flush=True)
+        cells, cut = fitted([_cells(row) for row in rows], self._width)
+        print(_common.plain_table(COLUMNS, cells, RIGHT))
+        if left_out := _left_out(watch, cut):
+            print(left_out)
+        print(flush=True)
         naks = _nak_cells(watch)
         if naks:
             print(_common.plain_table(NAK_COLUMNS, naks, NAK_RIGHT) + "\n", flush=True)
@@ -188,7 +230,7 @@ class _Plain:
 
 
 class _Json:
-    """One object for each row."""
+    """One object for each row; those of one look have the same time."""
 
     def show(self, watch: Watch, rows: list[Any], dropped: int) -> None:
         names = (
@@ -202,11 +244,12 @@ class _Json:
             "slow",
             "state",
         )
+        now = round(time.time(), 3)
         for row in rows:
-            print(json.dumps({"time": round(time.time(), 3), **dict(zip(names, row))}))
+            print(json.dumps({"time": now, **dict(zip(names, row))}))
         for receiver, session, asking in watch.naks.ranking():
             told = {"receiver": receiver, "source": session, "naks": asking.naks, "naks_per_s": asking.rate}
-            print(json.dumps({"time": round(time.time(), 3), **told}))
+            print(json.dumps({"time": now, **told}))
         sys.stdout.flush()
 
     def close(self) -> None: ...
@@ -215,8 +258,10 @@ class _Json:
 class _Rich:
     """One table that changes in its place."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int) -> None:
         from rich.live import Live
+
+        self._width = width - 2 * len(COLUMNS)  # borders
 
         self._live = Live(auto_refresh=False)
         self._live.start()
@@ -229,9 +274,11 @@ class _Rich:
         table = Table(title=_title(watch, dropped), title_justify="left")
         for place, name in enumerate(COLUMNS):
             table.add_column(name, justify="right" if place in RIGHT else "left", no_wrap=True)
-        for row in rows:
+        shown, cut = fitted([_cells(row) for row in rows], self._width)
+        table.caption = _left_out(watch, cut) or None
+        for row, texts in zip(rows, shown):
             bad = row[5] or row[7]
-            table.add_row(*map(escape, _cells(row)), style="red" if bad else "dim" if row[8] == "ended" else None)
+            table.add_row(*map(escape, texts), style="red" if bad else "dim" if row[8] == "ended" else None)
         naks = Table(title_justify="left")
         for place, name in enumerate(NAK_COLUMNS):
             naks.add_column(name, justify="right" if place in NAK_RIGHT else "left", no_wrap=True)
@@ -249,7 +296,8 @@ def run(arguments: argparse.Namespace) -> int:
     watch = Watch()
     with settings.context() as ctx:
         receiver = WildcardReceiver(ctx, arguments.pattern, options=settings.wildcard())
-        view = _Json() if arguments.json else _Rich() if _common.has_rich() else _Plain()
+        width = 10000 if arguments.wide else shutil.get_terminal_size((80, 24)).columns
+        view = _Json() if arguments.json else _Rich(width) if _common.has_rich() else _Plain(width)
         try:
             shown, begin = 0, time.monotonic()
             while arguments.count is None or shown < arguments.count:

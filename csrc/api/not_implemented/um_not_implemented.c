@@ -1,12 +1,10 @@
 /* The error of a call that is not implemented yet, in lbm_errnum() and in the error state of its module.
- * Owns the per-thread errors of SDM, PDM and lbmmon. Called from application threads. */
+ * Owns the per-thread errors of lbmmon. Called from application threads. */
 #include "api/not_implemented/um_not_implemented.h"
 
 #include <stdio.h>
 
 #include <lbm/lbmmon.h>
-#include <lbm/lbmpdm.h>
-#include <lbm/lbmsdm.h>
 
 #include "base/um_error.h"
 #include "base/um_log.h"
@@ -21,8 +19,6 @@ static _Thread_local struct module_error module_errors[UM_MODULE_COUNT];
 /* These modules have no number for "not supported"; the nearest one of each. */
 static const int module_errnums[UM_MODULE_COUNT] = {
     [UM_MODULE_LBM] = LBM_EOPNOTSUPP,
-    [UM_MODULE_SDM] = LBMSDM_ERR_TYPE_NOT_SUPPORTED,
-    [UM_MODULE_PDM] = PDM_ERR_EINVAL,
     [UM_MODULE_MON] = LBMMON_EOP,
 };
 

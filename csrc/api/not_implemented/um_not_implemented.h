@@ -1,6 +1,6 @@
 /* Bodies for the calls of later features: each records LBM_EOPNOTSUPP for the calling thread and fails.
  * A file defines FEATURE ("hot failover is") and MODULE, then lists its functions; the compiler checks each against its
- * public prototype. SDM, PDM and lbmmon keep errors of their own as well, per thread. */
+ * public prototype. lbmmon keeps errors of its own as well, per thread. */
 #ifndef UM_API_NOT_IMPLEMENTED_H
 #define UM_API_NOT_IMPLEMENTED_H
 
@@ -8,8 +8,6 @@
 
 enum um_module {
     UM_MODULE_LBM, /* lbm_errnum() only */
-    UM_MODULE_SDM,
-    UM_MODULE_PDM,
     UM_MODULE_MON,
     UM_MODULE_COUNT
 };
@@ -32,6 +30,14 @@ const char *um_module_errmsg(enum um_module module);
     type name(__VA_ARGS__)                                                                                             \
     {                                                                                                                  \
         (void)um_not_implemented(MODULE, #name, FEATURE);                                                              \
+        return value;                                                                                                  \
+    }
+
+/* Calls that fail not although their feature is missing: the table of a module's functions, the text of the last one
+ * that failed, handlers that are kept. These record nothing. */
+#define UM_NOT_IMPLEMENTED_QUIET(type, value, name, ...)                                                               \
+    type name(__VA_ARGS__)                                                                                             \
+    {                                                                                                                  \
         return value;                                                                                                  \
     }
 

@@ -255,11 +255,16 @@ static int serve(const struct settings *settings, const sigset_t *while_waiting)
                inet_ntop(AF_INET, &addr, name, sizeof(name)), strerror(error));
         return 1;
     }
-    um_socket_set_rcvbuf(fd, settings->rcvbuf, "--rcv-buf", "Lbmrd-um-6");
-    um_socket_set_sndbuf(fd, settings->sndbuf, "--snd-buf", "Lbmrd-um-6");
+    um_socket_set_rcvbuf(fd, settings->rcvbuf, UM_SIZE_SET, "--rcv-buf", "Lbmrd-um-6");
+    um_socket_set_sndbuf(fd, settings->sndbuf, UM_SIZE_SET, "--snd-buf", "Lbmrd-um-6");
     struct um_lbmrd_config config = {.ttl_ns = settings->ttl_s * 1000000000ull,
                                      .activity_ns = settings->activity_ms * 1000000ull,
                                      .max_clients = UM_LBMRD_MAX_CLIENTS,
+                                     .max_address_clients = UM_LBMRD_MAX_ADDRESS_CLIENTS,
+                                     .output_rate = UM_LBMRD_OUTPUT_RATE,
+                                     .output_burst = UM_LBMRD_OUTPUT_BURST,
+                                     .max_output_rate = UM_LBMRD_MAX_OUTPUT_RATE,
+                                     .start_burst = UM_LBMRD_START_BURST,
                                      .own_ip = addr.s_addr,
                                      .own_port = (uint16_t)settings->port,
                                      .send = send_datagram,
@@ -273,9 +278,10 @@ static int serve(const struct settings *settings, const sigset_t *while_waiting)
         const struct um_lbmrd_stats *stats = um_lbmrd_stats(engine);
         um_log(UM_LOG_INFO, "Lbmrd-um-8",
                "lbmrd ends: %" PRIu64 " datagrams received, %" PRIu64 " sent, %" PRIu64 " invalid, %" PRIu64
-               " send errors, %" PRIu64 " from itself, %" PRIu64 " circling, %" PRIu64 " clients refused",
+               " send errors, %" PRIu64 " from itself, %" PRIu64 " circling, %" PRIu64 " clients refused, %" PRIu64
+               " evicted, %" PRIu64 " datagrams over budget",
                stats->received, stats->forwarded, stats->invalid, stats->send_errors, stats->from_self, stats->circling,
-               stats->refused_clients);
+               stats->refused_clients, stats->evicted_clients, stats->over_budget);
         um_lbmrd_destroy(engine);
     }
     close(fd);

@@ -1,6 +1,6 @@
 /* lbtsmx_resource_manager [-reclaim]: what LBT-SMX has in shared memory, and removal
  * of what dead processes left. All of it is in resource_manager.c. */
-#include "daemons/resource_manager.h"
+#include "daemons/um_resource_manager.h"
 
 int main(int argc, char **argv)
 {

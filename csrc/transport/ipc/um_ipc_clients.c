@@ -12,9 +12,9 @@
 #include "base/um_clock.h"
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "transport/ipc/um_ipc_source.h"
+#include "transport/ipc/um_ipc_src_session.h"
 
-int um_ipc_clients_init(struct um_ipc_session *session)
+int um_ipc_clients_init(struct um_ipc_src_session *session)
 {
     uint32_t count = session->segment.max_receivers;
     session->clients = um_calloc(count, sizeof *session->clients);
@@ -30,7 +30,7 @@ int um_ipc_clients_init(struct um_ipc_session *session)
     return 0;
 }
 
-void um_ipc_clients_fini(struct um_ipc_session *session)
+void um_ipc_clients_fini(struct um_ipc_src_session *session)
 {
     for (uint32_t i = 0; i < session->segment.max_receivers; i++) {
         um_shm_control_close(&session->clients[i].signal);
@@ -41,22 +41,22 @@ void um_ipc_clients_fini(struct um_ipc_session *session)
 
 /* ---- who is there ---- */
 
-static void left(struct um_ipc_session *session, struct um_ipc_client *client)
+static void left(struct um_ipc_src_session *session, struct um_ipc_client *client)
 {
     um_shm_control_close(&client->signal);
     client->active = false;
     session->clients_changed = true;
 }
 
-static void came(struct um_ipc_session *session, struct um_ipc_client *client, const struct um_shm_slot *slot)
+static void came(struct um_ipc_src_session *session, struct um_ipc_client *client, const struct um_shm_slot *slot)
 {
-    uint32_t context_id = slot->ctx_session_id;
+    uint32_t context_id = atomic_load_explicit(&slot->ctx_session_id, memory_order_relaxed);
     client->active = true;
-    client->generation = slot->generation;
-    client->pid = slot->pid;
+    client->generation = atomic_load_explicit(&slot->generation, memory_order_relaxed);
+    client->pid = um_shm_slot_pid(slot);
     snprintf(client->text, sizeof client->text, "LBT-IPC:%x:%u", context_id, client->pid);
     session->clients_changed = true;
-    if ((slot->flags & UM_SHM_SLOT_BUSY_WAIT) == 0 &&
+    if ((atomic_load_explicit(&slot->flags, memory_order_relaxed) & UM_SHM_SLOT_BUSY_WAIT) == 0 &&
         um_shm_control_attach(&client->signal, UM_SHM_IPC, context_id) != 0) {
         session->news.deaf_pid = client->pid;
         snprintf(session->news.deaf_why, sizeof session->news.deaf_why, "%s", um_errmsg());
@@ -64,17 +64,17 @@ static void came(struct um_ipc_session *session, struct um_ipc_client *client, c
     }
 }
 
-void um_ipc_clients_look(struct um_ipc_session *session)
+void um_ipc_clients_look(struct um_ipc_src_session *session)
 {
     struct um_shm_segment *segment = &session->segment;
-    session->epoch = atomic_load_explicit(&segment->header->join_epoch, memory_order_acquire);
+    session->epoch = um_shm_join_epoch(segment->header);
     int count = 0;
     for (uint32_t i = 0; i < segment->max_receivers; i++) {
         struct um_ipc_client *client = &session->clients[i];
         const struct um_shm_slot *slot = &segment->slots[i];
-        uint32_t state = atomic_load_explicit(&((struct um_shm_slot *)slot)->in_use, memory_order_acquire);
-        bool active = state >= UM_SHM_SLOT_ACTIVE;
-        if (client->active && (!active || client->generation != slot->generation)) {
+        bool active = um_shm_slot_state(slot) >= UM_SHM_SLOT_ACTIVE;
+        uint32_t generation = atomic_load_explicit(&slot->generation, memory_order_relaxed);
+        if (client->active && (!active || client->generation != generation)) {
             left(session, client);
         }
         if (active && !client->active) {
@@ -90,18 +90,18 @@ void um_ipc_clients_look(struct um_ipc_session *session)
     }
 }
 
-void um_ipc_clients_reap(struct um_ipc_session *session)
+void um_ipc_clients_reap(struct um_ipc_src_session *session)
 {
     struct um_shm_segment *segment = &session->segment;
     for (uint32_t i = 0; i < segment->max_receivers; i++) {
-        uint32_t pid = segment->slots[i].pid;
+        uint32_t pid = um_shm_slot_pid(&segment->slots[i]);
         if (um_shm_slot_reap(segment, i)) {
             session->receivers_lost++;
             session->clients[i].gone_pid = pid;
             um_ipc_clients_news(session);
         }
     }
-    if (atomic_load_explicit(&segment->header->join_epoch, memory_order_acquire) != session->epoch) {
+    if (um_shm_join_epoch(segment->header) != session->epoch) {
         um_ipc_clients_look(session);
     }
 }
@@ -112,20 +112,20 @@ static void wake(struct um_ipc_client *client)
 {
     if (client->signal.fd >= 0) {
         _Atomic uint32_t *futex = &client->signal.map->futex;
-        atomic_fetch_add_explicit(futex, 1, memory_order_seq_cst);
+        um_shm_futex_bump(futex);
         syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 
 /* The fence pairs with that of a receiver between announcing its sleep and its last look: one of both sees the other.
  */
-void um_ipc_clients_wake(struct um_ipc_session *session)
+void um_ipc_clients_wake(struct um_ipc_src_session *session)
 {
-    atomic_thread_fence(memory_order_seq_cst);
+    um_shm_fence_of_waker();
     for (int i = 0; i < session->base.clients; i++) {
         struct um_shm_slot *slot = &session->segment.slots[session->active[i]];
         if (atomic_load_explicit(&slot->waiting, memory_order_relaxed) != 0 &&
-            atomic_exchange_explicit(&slot->waiting, 0, memory_order_seq_cst) != 0) {
+            atomic_exchange_explicit(&slot->waiting, 0, memory_order_relaxed) != 0) {
             wake(&session->clients[session->active[i]]);
         }
     }
@@ -133,13 +133,13 @@ void um_ipc_clients_wake(struct um_ipc_session *session)
 
 /* ---- what is logged ---- */
 
-void um_ipc_clients_news(struct um_ipc_session *session)
+void um_ipc_clients_news(struct um_ipc_src_session *session)
 {
     session->news.any = true;
     um_loop_post(session->base.env->loop, &session->base.command);
 }
 
-static void tell_gone(struct um_ipc_session *session)
+static void tell_gone(struct um_ipc_src_session *session)
 {
     for (uint32_t i = 0; i < session->segment.max_receivers; i++) {
         um_src_session_lock(&session->base);
@@ -154,7 +154,7 @@ static void tell_gone(struct um_ipc_session *session)
     }
 }
 
-void um_ipc_clients_tell(struct um_ipc_session *session)
+void um_ipc_clients_tell(struct um_ipc_src_session *session)
 {
     um_src_session_lock(&session->base);
     struct um_ipc_news news = session->news;
@@ -180,7 +180,7 @@ void um_ipc_clients_tell(struct um_ipc_session *session)
 
 /* ---- reporting ---- */
 
-static void report(struct um_ipc_session *session, const char *client, bool connect)
+static void report(struct um_ipc_src_session *session, const char *client, bool connect)
 {
     struct um_list *it, *tmp;
     UM_LIST_FOREACH_SAFE(it, tmp, &session->base.streams)
@@ -198,7 +198,7 @@ static void report(struct um_ipc_session *session, const char *client, bool conn
 }
 
 /* What changed in one slot since it was told. */
-static void report_slot(struct um_ipc_session *session, struct um_ipc_client *client)
+static void report_slot(struct um_ipc_src_session *session, struct um_ipc_client *client)
 {
     char text[sizeof client->text];
     um_src_session_lock(&session->base);
@@ -217,7 +217,7 @@ static void report_slot(struct um_ipc_session *session, struct um_ipc_client *cl
 }
 
 /* The numbers of all topics go out first: a receiver that is told of learns from them where it stands. */
-void um_ipc_clients_report(struct um_ipc_session *session)
+void um_ipc_clients_report(struct um_ipc_src_session *session)
 {
     um_src_session_lock(&session->base);
     bool changed = session->clients_changed;
@@ -233,7 +233,7 @@ void um_ipc_clients_report(struct um_ipc_session *session)
 
 void um_ipc_clients_announce(struct um_src_session *base, struct um_src_stream *stream)
 {
-    struct um_ipc_session *session = UM_CONTAINER_OF(base, struct um_ipc_session, base);
+    struct um_ipc_src_session *session = UM_CONTAINER_OF(base, struct um_ipc_src_session, base);
     for (uint32_t i = 0; i < session->segment.max_receivers; i++) {
         if (session->clients[i].told) {
             stream->events->on_connect(stream, session->clients[i].told_text);

@@ -1,6 +1,6 @@
 /* The algorithms of the ring, with the ordering of every shared access beside
- * it. tests/model/ipc_model.c explores the same steps under weak memory, and
- * fails when one of the orderings is taken away. See um_ipc_ring.h. */
+ * it. tests/model/production_model.c runs this file under weak memory, and fails
+ * when one of the orderings is taken away. See um_ipc_ring.h. */
 #include "transport/ipc/um_ipc_ring.h"
 
 #include <string.h>
@@ -17,6 +17,7 @@
 #define OLDEST_STEPS 64u
 /* Points to resume at after an overrun: at most a quarter of the ring behind the tail. */
 #define RESYNC_PARTS 4u
+#define RESYNC_TRIES 64u
 /* How far a source goes before it looks at the receivers again, if they leave it that much room. A receiver that joins
  * relies on one look per ring length; a quarter leaves a margin. */
 #define SCAN_PARTS 4u
@@ -30,7 +31,7 @@ uint64_t um_ipc_ring_len(uint64_t window, uint32_t datagram_max)
 {
     uint64_t least = 2 * (uint64_t)(UM_IPC_RECORD_HDR + round_up(datagram_max, UM_IPC_ALIGN));
     uint64_t len = window > least ? window : least;
-    return len > UINT64_MAX / 2 ? UINT64_MAX / 2 / 4096 * 4096 : (len + 4095) / 4096 * 4096;
+    return (len + 4095) / 4096 * 4096;
 }
 
 /* ---- bytes that others may read or write at the same time ----
@@ -98,7 +99,7 @@ static uint64_t scan(const struct um_ipc_writer *writer, uint64_t end)
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 0; i < segment->max_receivers; i++) {
         struct um_shm_slot *slot = &segment->slots[i];
-        if (atomic_load_explicit(&slot->in_use, memory_order_acquire) < UM_SHM_SLOT_ACTIVE) {
+        if (um_shm_slot_state(slot) < UM_SHM_SLOT_ACTIVE) {
             continue;
         }
         /* Acquire: what is written over its records comes after its last look at them. */
@@ -142,7 +143,7 @@ int um_ipc_slowest(const struct um_ipc_writer *writer)
     uint64_t behind = 0;
     for (uint32_t i = 0; i < segment->max_receivers; i++) {
         struct um_shm_slot *slot = &segment->slots[i];
-        if (atomic_load_explicit(&slot->in_use, memory_order_acquire) < UM_SHM_SLOT_ACTIVE) {
+        if (um_shm_slot_state(slot) < UM_SHM_SLOT_ACTIVE) {
             continue;
         }
         uint64_t pos = atomic_load_explicit(&slot->read_pos, memory_order_relaxed);
@@ -224,15 +225,29 @@ static uint64_t load(const _Atomic uint64_t *word, memory_order order)
     return atomic_load_explicit((_Atomic uint64_t *)word, order);
 }
 
-static enum um_ipc_read overrun(struct um_ipc_reader *reader)
+/* A recent record to go on with, behind ours and intact. False: the source is writing just now what takes the place of
+ * the one it named last. A look that was interrupted is repeated, or a reader could end up behind the last record,
+ * where nothing tells it that it missed anything. */
+static bool find_resync(const struct um_ipc_reader *reader, uint64_t *pos)
 {
     const struct um_shm_header *header = reader->header;
+    for (unsigned tries = 0; tries < RESYNC_TRIES; tries++) {
+        /* Acquire: the tail loaded next time is not behind the point to resume at. Then relaxed: a stale value only
+         * means another overrun. */
+        *pos = load(&header->resync, memory_order_acquire);
+        if (*pos >= load(&header->oldest, memory_order_relaxed) && *pos > reader->pos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum um_ipc_read overrun(struct um_ipc_reader *reader)
+{
+    uint64_t pos;
     reader->overruns++;
-    /* Acquire: the tail loaded next time is not behind the point to resume at. The other two relaxed: a stale value
-     * only means another overrun, or a later start. */
-    uint64_t pos = load(&header->resync, memory_order_acquire);
-    if (pos < load(&header->oldest, memory_order_relaxed) || pos < reader->pos) {
-        pos = load(&header->tail, memory_order_relaxed);
+    if (!find_resync(reader, &pos)) {
+        pos = load(&reader->header->tail, memory_order_relaxed); /* where that record will be */
     }
     if (pos % UM_IPC_ALIGN != 0 || pos < reader->pos) {
         return UM_IPC_READ_CORRUPT; /* a source never goes back */

@@ -9,7 +9,7 @@
 #ifndef UM_TRANSPORT_IPC_RING_H
 #define UM_TRANSPORT_IPC_RING_H
 
-#include "transport/shm/um_shm_segment.h"
+#include "transport/shm/um_shm_words.h"
 
 #define UM_IPC_ALIGN 32u
 #define UM_IPC_RECORD_HDR 32u
@@ -26,7 +26,8 @@ struct um_ipc_record {
     uint8_t payload[];
 };
 
-/* Bytes of ring a window option asks for: whole pages, and two of the longest records fit. */
+/* Bytes of ring a window option (at most UM_SHM_WINDOW_MAX) asks for: whole pages, and two of the longest records fit.
+ */
 uint64_t um_ipc_ring_len(uint64_t window, uint32_t datagram_max);
 
 /* ---- source: session lock ---- */
@@ -72,10 +73,16 @@ enum um_ipc_read {
 
 /* `start` as um_shm_slot_take() gave it. False: no place where a record can begin; do not read. */
 bool um_ipc_reader_init(struct um_ipc_reader *reader, const struct um_shm_segment *segment, uint64_t start);
-/* Is there something to read? One load. */
+/* What was read before may be overwritten (receiver-paced), or is of no interest to the source (source-paced). */
+static inline void um_ipc_release(const struct um_ipc_reader *reader, struct um_shm_slot *slot)
+{
+    /* Release: what was read was read before. */
+    atomic_store_explicit(&slot->read_pos, reader->pos, memory_order_release);
+}
+/* Is there something to read? One load; reading looks again. */
 static inline bool um_ipc_readable(const struct um_ipc_reader *reader)
 {
-    return atomic_load_explicit(&((struct um_shm_header *)reader->header)->tail, memory_order_acquire) != reader->pos;
+    return atomic_load_explicit(&((struct um_shm_header *)reader->header)->tail, memory_order_relaxed) != reader->pos;
 }
 /* `out` has room for datagram_max bytes, rounded up to 8. What is in it is only good after UM_IPC_READ_DATA. */
 enum um_ipc_read um_ipc_read(struct um_ipc_reader *reader, void *out, uint32_t *len);

@@ -11,7 +11,7 @@
 
 #include "base/um_clock.h"
 #include "base/um_mem.h"
-#include "transport/ipc/um_ipc_source.h"
+#include "transport/ipc/um_ipc_src_session.h"
 #include "transport/shm/um_shm_spin.h"
 
 #define SPINS 200
@@ -19,13 +19,13 @@
 #define SLOW_NS UM_NS_PER_SEC              /* a receiver that holds the source up for so long is named in the log, */
 #define SLOW_AGAIN_NS (10 * UM_NS_PER_SEC) /* and again so much later */
 
-static struct um_ipc_session *session_of(const struct um_src_session *base)
+static struct um_ipc_src_session *session_of(const struct um_src_session *base)
 {
-    return UM_CONTAINER_OF((struct um_src_session *)base, struct um_ipc_session, base);
+    return UM_CONTAINER_OF((struct um_src_session *)base, struct um_ipc_src_session, base);
 }
 
 /* False: no room. */
-static bool put(struct um_ipc_session *session, struct um_datagram *datagram)
+static bool put(struct um_ipc_src_session *session, struct um_datagram *datagram)
 {
     if (!um_ipc_write(&session->writer, UM_IPC_DATA, datagram->data, datagram->len)) {
         return false;
@@ -39,7 +39,7 @@ static bool put(struct um_ipc_session *session, struct um_datagram *datagram)
     return true;
 }
 
-static void keep_stuck(struct um_ipc_session *session, struct um_datagram *datagram)
+static void keep_stuck(struct um_ipc_src_session *session, struct um_datagram *datagram)
 {
     datagram->next_free = NULL;
     if (session->stuck == NULL) {
@@ -57,8 +57,8 @@ static void keep_stuck(struct um_ipc_session *session, struct um_datagram *datag
 
 void um_ipc_transmit(struct um_src_session *base, struct um_datagram *datagram)
 {
-    struct um_ipc_session *session = session_of(base);
-    if (atomic_load_explicit(&session->segment.header->join_epoch, memory_order_acquire) != session->epoch) {
+    struct um_ipc_src_session *session = session_of(base);
+    if (um_shm_join_epoch(session->segment.header) != session->epoch) {
         um_ipc_clients_look(session);
     }
     if (session->stuck == NULL && put(session, datagram)) {
@@ -68,7 +68,7 @@ void um_ipc_transmit(struct um_src_session *base, struct um_datagram *datagram)
     }
 }
 
-void um_ipc_send_stuck(struct um_ipc_session *session)
+void um_ipc_send_stuck(struct um_ipc_src_session *session)
 {
     bool sent = false;
     while (session->stuck != NULL) {
@@ -91,7 +91,7 @@ void um_ipc_send_stuck(struct um_ipc_session *session)
     }
 }
 
-size_t um_ipc_drop_stuck(struct um_ipc_session *session)
+size_t um_ipc_drop_stuck(struct um_ipc_src_session *session)
 {
     size_t bytes = 0;
     while (session->stuck != NULL) {
@@ -113,7 +113,7 @@ bool um_ipc_relieved(const struct um_src_session *base)
 /* ---- waiting ---- */
 
 /* Most waits are short: watch the position of the slowest receiver for a moment, without the lock. */
-static void spin(struct um_ipc_session *session)
+static void spin(struct um_ipc_src_session *session)
 {
     int slowest = um_ipc_slowest(&session->writer);
     if (slowest < 0) {
@@ -128,13 +128,13 @@ static void spin(struct um_ipc_session *session)
     um_src_session_lock(&session->base);
 }
 
-static void name_the_slow(struct um_ipc_session *session)
+static void name_the_slow(struct um_ipc_src_session *session)
 {
     struct um_ipc_news *news = &session->news;
     uint64_t now = um_clock_ns();
     int slowest = um_ipc_slowest(&session->writer);
     if (slowest >= 0 && now - session->stuck_since_ns >= SLOW_NS && now >= news->slow_next_ns) {
-        news->slow_pid = session->segment.slots[slowest].pid;
+        news->slow_pid = um_shm_slot_pid(&session->segment.slots[slowest]);
         news->slow_ms = (now - session->stuck_since_ns) / UM_NS_PER_MS;
         news->slow_next_ns = now + SLOW_AGAIN_NS;
         um_ipc_clients_news(session);
@@ -143,13 +143,13 @@ static void name_the_slow(struct um_ipc_session *session)
 
 /* Sleep until a receiver has read on. The fence pairs with that of the receiver between its position and its look at
  * src_waiting: one of both sees the other. */
-static void nap(struct um_ipc_session *session)
+static void nap(struct um_ipc_src_session *session)
 {
     struct um_shm_header *header = session->segment.header;
     static const struct timespec timeout = {0, NAP_NS};
-    uint32_t seen = atomic_load_explicit(&header->space_futex, memory_order_acquire);
+    uint32_t seen = um_shm_futex_seen(&header->space_futex);
     atomic_store_explicit(&header->src_waiting, 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst);
+    um_shm_fence_of_sleeper();
     long rc = 0;
     if (!um_ipc_make_room(&session->writer, session->stuck->len)) {
         um_src_session_unlock(&session->base);
@@ -166,7 +166,7 @@ static void nap(struct um_ipc_session *session)
 
 void um_ipc_wait(struct um_src_session *base)
 {
-    struct um_ipc_session *session = session_of(base);
+    struct um_ipc_src_session *session = session_of(base);
     spin(session);
     um_ipc_send_stuck(session);
     if (session->stuck != NULL) {
@@ -185,6 +185,6 @@ void um_ipc_resume(struct um_src_session *base)
 void um_ipc_interrupt(struct um_src_session *base)
 {
     _Atomic uint32_t *futex = &session_of(base)->segment.header->space_futex;
-    atomic_fetch_add_explicit(futex, 1, memory_order_seq_cst);
+    um_shm_futex_bump(futex);
     syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

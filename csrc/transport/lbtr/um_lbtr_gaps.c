@@ -90,6 +90,16 @@ void um_lbtr_gaps_remove(struct um_lbtr_gaps *gaps, size_t index)
     }
 }
 
+void um_lbtr_gaps_remove_smallest(struct um_lbtr_gaps *gaps)
+{
+    size_t smallest = 0;
+    for (size_t i = 1; i < gaps->count; i++) {
+        const struct um_lbtr_gap *gap = um_lbtr_gaps_at(gaps, i), *other = um_lbtr_gaps_at(gaps, smallest);
+        smallest = gap->end - gap->first < other->end - other->first ? i : smallest;
+    }
+    um_lbtr_gaps_remove(gaps, smallest);
+}
+
 bool um_lbtr_gaps_split(struct um_lbtr_gaps *gaps, size_t index, uint32_t at)
 {
     struct um_lbtr_gap *gap = um_lbtr_gaps_at(gaps, index);
@@ -103,4 +113,53 @@ bool um_lbtr_gaps_split(struct um_lbtr_gaps *gaps, size_t index, uint32_t at)
     }
     um_lbtr_gaps_at(gaps, index)->end = at;
     return true;
+}
+
+bool um_lbtr_gaps_take_out(struct um_lbtr_gaps *gaps, size_t index, uint32_t sqn)
+{
+    struct um_lbtr_gap *gap = um_lbtr_gaps_at(gaps, index);
+    if (sqn == gap->first) {
+        gap->first++;
+    } else if (sqn + 1 == gap->end) {
+        gap->end--;
+    } else if (um_lbtr_gaps_split(gaps, index, sqn)) {
+        um_lbtr_gaps_at(gaps, index + 1)->first++;
+    } else {
+        return false;
+    }
+    gap = um_lbtr_gaps_at(gaps, index);
+    if (gap->first == gap->end) {
+        um_lbtr_gaps_remove(gaps, index);
+    }
+    return true;
+}
+
+void um_lbtr_gaps_take_out_range(struct um_lbtr_gaps *gaps, uint32_t first, uint32_t end)
+{
+    size_t i = um_lbtr_gaps_find(gaps, first);
+    while (i < gaps->count && um_sqn_older(um_lbtr_gaps_at(gaps, i)->first, end)) {
+        if (um_sqn_older(um_lbtr_gaps_at(gaps, i)->first, first)) {
+            if (!um_lbtr_gaps_split(gaps, i, first)) {
+                um_lbtr_gaps_at(gaps, i)->end = first;
+            }
+            i++;
+        } else if (um_sqn_newer(um_lbtr_gaps_at(gaps, i)->end, end)) {
+            um_lbtr_gaps_at(gaps, i)->first = end;
+            return;
+        } else {
+            um_lbtr_gaps_remove(gaps, i);
+        }
+    }
+}
+
+void um_lbtr_gaps_take_out_from(struct um_lbtr_gaps *gaps, uint32_t first)
+{
+    while (gaps->count > 0) {
+        struct um_lbtr_gap *newest = um_lbtr_gaps_at(gaps, gaps->count - 1);
+        if (um_sqn_older(newest->first, first)) {
+            newest->end = um_sqn_newer(newest->end, first) ? first : newest->end;
+            return;
+        }
+        um_lbtr_gaps_remove(gaps, gaps->count - 1);
+    }
 }

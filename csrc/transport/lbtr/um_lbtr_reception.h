@@ -26,6 +26,8 @@ struct um_lbtr_receiver_counters {
     uint64_t stm_min, stm_mean256, stm_max;       /* ms; the mean in 1/256 ms */
     uint64_t tx_min, tx_mean256, tx_max;
     uint64_t duplicate_data, unrecovered_txw, unrecovered_tmo, out_of_order;
+    uint64_t late_data;   /* came after they were given up, and were passed up */
+    uint64_t false_leads; /* numbers far ahead that nothing confirmed or the stream contradicted: taken back */
     uint64_t dropped_size, dropped_type, dropped_version, dropped_hdr, dropped_sid, dropped_other;
 };
 
@@ -44,13 +46,16 @@ struct um_lbtr_receiver_counters {
 enum um_lbtr_loss { UM_LBTR_LOSS_WINDOW /* left the source's window */, UM_LBTR_LOSS_TIME /* NAKs were in vain */ };
 
 /* How a session ends, seen by a receiver. */
-enum um_lbtr_end { UM_LBTR_END_SILENCE, UM_LBTR_END_NO_ANSWER, UM_LBTR_END_RESET };
+enum um_lbtr_end { UM_LBTR_END_SILENCE, UM_LBTR_END_NO_ANSWER, UM_LBTR_END_RESET, UM_LBTR_ENDS };
 
 struct um_lbtr_reception_ops {
     /* Send one NAK packet. */
     void (*nak)(void *user, const uint32_t *sqns, size_t count);
     /* Numbers [first, first + count) will not come any more. */
     void (*lost)(void *user, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why);
+    /* Numbers were forged or damaged: the stream is at `next`, and what was received or reported lost beyond was not
+     * it. */
+    void (*taken_back)(void *user, uint64_t now_ns, uint32_t next);
 };
 
 struct um_lbtr_reception {
@@ -60,11 +65,32 @@ struct um_lbtr_reception {
     struct um_rng *rng;    /* of the context */
     uint32_t nak_list_max; /* numbers per packet */
     bool synced;
-    bool proven;        /* a datagram was accepted: the origin is not the word of a session message alone */
+    bool proven;     /* a datagram was accepted: the origin is not the word of a session message alone */
+    uint32_t origin; /* nothing before it was received; while origin_known */
+    bool origin_known;
+    bool trail_known;
+    uint32_t trail;     /* of the datagram received last */
     uint32_t expected;  /* behind the newest datagram received */
     uint32_t claim_end; /* behind the newest number a session message told; not before `expected` */
     struct um_lbtr_gaps gaps;
-    bool any_doomed;
+    struct um_lbtr_gaps given_up; /* numbers before `expected` that never came and are not asked for any more */
+    bool far_lead;                /* the newest datagram came far ahead of all others, and nothing confirmed it yet */
+    bool unanswered;    /* nothing that lies before it was repaired so far: it is not asked for at full rate */
+    uint32_t confirmed; /* while either: what is missing from here on has only its word */
+    uint32_t lead_end;  /* behind the last datagram that came far ahead */
+    struct {
+        uint32_t first, next, count; /* of the row: the first one, behind the last, how many */
+        uint64_t since_ns, last_ns;  /* when the first one and the newest one came */
+        bool before_origin;          /* some of them */
+        bool any;
+        uint32_t expected; /* nothing new came since the first one; `end` is behind the newest one since then */
+        uint32_t end;
+    } behind; /* originals in a row that never came before, although the stream seemed to have passed them */
+    struct {
+        bool any;             /* a trail was heard */
+        uint32_t all_before;  /* of the ranges that end up to here, every one is doomed */
+        uint32_t some_before; /* no range that begins here or later is */
+    } doomed;
     bool cutoff;        /* NAKs are switched off for the context */
     uint32_t far_next;  /* a stream that runs too far ahead: its next number ... */
     uint32_t far_count; /* ... and how many came in a row */
@@ -97,6 +123,9 @@ void um_lbtr_reception_init(struct um_lbtr_reception *rx, const struct um_lbtr_n
 void um_lbtr_reception_free(struct um_lbtr_reception *rx);
 /* The next number expected; nothing earlier is ever asked for. */
 void um_lbtr_reception_start(struct um_lbtr_reception *rx, uint32_t expected);
+/* What was received so far was of no stream, or may have been: it begins here, unless the first datagram contradicts.
+ */
+void um_lbtr_reception_restart(struct um_lbtr_reception *rx, uint32_t expected);
 /* A trail beyond the number behind it makes no sense. */
 static inline bool um_lbtr_trail_is_sane(uint32_t trail, uint32_t lead)
 {
@@ -112,9 +141,12 @@ void um_lbtr_reception_ncf(struct um_lbtr_reception *rx, uint64_t now_ns, uint32
 void um_lbtr_reception_set_cutoff(struct um_lbtr_reception *rx, uint64_t now_ns, bool cutoff);
 /* Is nothing older than `sqn` missing, or nothing asked for? */
 bool um_lbtr_reception_complete_before(const struct um_lbtr_reception *rx, uint32_t sqn);
+/* When something is due; and when nothing is, at least once for a quarter of the number space. */
 void um_lbtr_reception_on_timer(struct um_lbtr_reception *rx, uint64_t now_ns);
 void um_lbtr_counters_drop(struct um_lbtr_receiver_counters *counters, enum um_lbtr_rc rc);
 void um_lbtr_counters_reset(struct um_lbtr_receiver_counters *counters);
+/* A number was repaired: so long after it was missed, and after so many NAKs. */
+void um_lbtr_counters_recovered(struct um_lbtr_receiver_counters *counters, uint64_t ms, uint64_t naks);
 
 static inline enum um_lbtr_arrival um_lbtr_reception_data(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_t sqn,
                                                           uint32_t trail, bool retransmission)

@@ -25,6 +25,7 @@ void um_lbtr_window_init(struct um_lbtr_window *window, size_t size, size_t limi
     memset(window, 0, sizeof *window);
     window->size = size;
     window->limit = limit;
+    window->datagrams_max = UM_LBTR_WINDOW_DATAGRAMS_MAX;
     size_t chunk = size / 16;
     window->chunk_size = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
 }
@@ -36,22 +37,58 @@ void um_lbtr_window_free(struct um_lbtr_window *window)
         window->oldest = chunk->next;
         um_free(chunk);
     }
-    um_free(window->spare);
+    while (window->spare != NULL) {
+        struct um_lbtr_chunk *chunk = window->spare;
+        window->spare = chunk->next;
+        um_free(chunk);
+    }
     memset(window, 0, sizeof *window);
+}
+
+static struct um_lbtr_chunk *new_chunk(size_t capacity)
+{
+    struct um_lbtr_chunk *chunk = um_malloc(sizeof *chunk + capacity);
+    if (chunk != NULL) {
+        chunk->next = NULL;
+        chunk->capacity = capacity;
+        chunk->used = 0;
+    }
+    return chunk;
+}
+
+/* The chunks hold the datagrams, the open slot, and what is lost where chunks begin and end. */
+bool um_lbtr_window_init_reserved(struct um_lbtr_window *window, uint32_t datagrams, size_t capacity)
+{
+    um_lbtr_window_init(window, SIZE_MAX, 0);
+    size_t slot = slot_bytes(capacity), all = (datagrams + (size_t)1) * slot;
+    size_t each = all / 16 < CHUNK_MAX ? all / 16 : CHUNK_MAX;
+    window->chunk_size = each < slot ? slot : each;
+    window->datagrams_max = datagrams;
+    window->reserved = true;
+    size_t slots = window->chunk_size / slot;
+    for (size_t chunks = datagrams / slots + 3; chunks > 0; chunks--) {
+        struct um_lbtr_chunk *chunk = new_chunk(window->chunk_size);
+        if (chunk == NULL) {
+            um_lbtr_window_free(window);
+            return false;
+        }
+        memset(chunk->bytes, 0, chunk->capacity); /* the first datagrams find the pages there */
+        chunk->next = window->spare;
+        window->spare = chunk;
+    }
+    return true;
 }
 
 static bool add_chunk(struct um_lbtr_window *window, size_t need)
 {
     struct um_lbtr_chunk *chunk = window->spare;
     if (chunk != NULL && chunk->capacity >= need) {
-        window->spare = NULL;
+        window->spare = chunk->next;
     } else {
-        size_t capacity = need > window->chunk_size ? need : window->chunk_size;
-        chunk = um_malloc(sizeof *chunk + capacity);
+        chunk = new_chunk(need > window->chunk_size ? need : window->chunk_size);
         if (chunk == NULL) {
             return false;
         }
-        chunk->capacity = capacity;
     }
     chunk->next = NULL;
     chunk->used = 0;
@@ -88,7 +125,8 @@ static struct um_lbtr_slot *oldest_slot(struct um_lbtr_window *window)
         struct um_lbtr_chunk *spent = window->oldest;
         window->oldest = spent->next;
         window->oldest_at = 0;
-        if (window->spare == NULL && spent->capacity == window->chunk_size) {
+        if ((window->spare == NULL || window->reserved) && spent->capacity == window->chunk_size) {
+            spent->next = window->spare;
             window->spare = spent;
         } else {
             um_free(spent);
@@ -111,7 +149,7 @@ static bool too_full(const struct um_lbtr_window *window, size_t user_bytes, siz
 {
     return window->user_bytes + user_bytes > window->size ||
            (window->limit != 0 && window->memory + memory > window->limit) ||
-           um_lbtr_window_count(window) >= UM_LBTR_WINDOW_DATAGRAMS_MAX;
+           um_lbtr_window_count(window) >= window->datagrams_max;
 }
 
 struct um_lbtr_slot *um_lbtr_window_commit(struct um_lbtr_window *window, size_t len, size_t user_bytes, uint64_t keep)

@@ -24,6 +24,8 @@ struct um_lbtr_chunk;
 struct um_lbtr_window {
     size_t size, limit; /* fixed: user bytes; memory, 0 = none */
     size_t chunk_size;
+    uint32_t datagrams_max; /* fixed */
+    bool reserved;          /* fixed: chunks stay when they are spent */
     struct um_lbtr_chunk *oldest, *newest, *spare;
     struct um_lbtr_slot *open; /* acquired, not committed */
     size_t oldest_at;          /* offset of the oldest slot in its chunk */
@@ -34,6 +36,9 @@ struct um_lbtr_window {
 };
 
 void um_lbtr_window_init(struct um_lbtr_window *window, size_t size, size_t limit);
+/* All memory at once, for so many datagrams with up to `capacity` bytes each; it is never given back. What a full
+ * socket keeps beyond that is allocated. False: out of memory, nothing is kept. */
+bool um_lbtr_window_init_reserved(struct um_lbtr_window *window, uint32_t datagrams, size_t capacity);
 void um_lbtr_window_free(struct um_lbtr_window *window);
 /* The open slot with room for `capacity` bytes; the one already open if there is one. NULL: out of memory. */
 struct um_lbtr_slot *um_lbtr_window_acquire(struct um_lbtr_window *window, size_t capacity);

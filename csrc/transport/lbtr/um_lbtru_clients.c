@@ -3,15 +3,17 @@
 
 #include <string.h>
 
+#include "base/um_hash.h"
 #include "base/um_mem.h"
 
 #define NUMBERS_INITIAL 64u
 
-bool um_lbtru_clients_init(struct um_lbtru_clients *clients, size_t buckets, size_t max)
+bool um_lbtru_clients_init(struct um_lbtru_clients *clients, size_t buckets, size_t max, uint32_t numbers)
 {
     memset(clients, 0, sizeof *clients);
     clients->bucket_count = buckets > 0 ? buckets : 1;
     clients->max = max;
+    clients->numbers_initial = numbers != 0 ? numbers : NUMBERS_INITIAL;
     um_list_init(&clients->all);
     um_list_init(&clients->by_activity);
     clients->buckets = um_calloc(clients->bucket_count, sizeof(struct um_lbtru_client *));
@@ -21,8 +23,8 @@ bool um_lbtru_clients_init(struct um_lbtru_clients *clients, size_t buckets, siz
 static struct um_lbtru_client **bucket_of(const struct um_lbtru_clients *clients,
                                           const struct um_lbtru_address *address)
 {
-    uint32_t hash = (address->ip ^ (uint32_t)address->port << 16 ^ address->port) * 2654435769u;
-    return &clients->buckets[(hash >> 8) % clients->bucket_count];
+    uint32_t hash = um_hash_u32(address->ip ^ um_hash_u32(address->port));
+    return &clients->buckets[hash % clients->bucket_count];
 }
 
 struct um_lbtru_client *um_lbtru_clients_find(const struct um_lbtru_clients *clients,
@@ -46,7 +48,7 @@ struct um_lbtru_client *um_lbtru_clients_add(struct um_lbtru_clients *clients, c
     if (client == NULL) {
         return NULL;
     }
-    if (!um_lbtr_numbers_init(&client->numbers, NUMBERS_INITIAL, first_sqn)) {
+    if (!um_lbtr_numbers_init(&client->numbers, clients->numbers_initial, first_sqn)) {
         um_free(client);
         return NULL;
     }

@@ -6,13 +6,15 @@
 #include "base/um_list.h"
 #include "transport/lbtr/um_lbtr_numbers.h"
 #include "transport/lbtr/um_lbtr_sm.h"
-#include "transport/lbtr/um_lbtru_source.h"
+#include "transport/lbtr/um_lbtru_src_engine.h"
+
+struct um_lbtru_src_engine;
 
 struct um_lbtru_client {
     struct um_list node;     /* clients->all */
     struct um_list activity; /* clients->by_activity: the longest silent first */
     struct um_lbtru_client *next_in_bucket;
-    struct um_lbtru_source *source;
+    struct um_lbtru_src_engine *source; /* the engine, for itself */
     struct um_lbtru_address address;
     struct um_lbtr_numbers numbers;
     struct um_lbtr_sm sm;
@@ -24,10 +26,12 @@ struct um_lbtru_client {
 struct um_lbtru_clients {
     struct um_lbtru_client **buckets;
     size_t bucket_count, count, max;
+    uint32_t numbers_initial; /* room of a client's number space when it is added */
     struct um_list all, by_activity;
 };
 
-bool um_lbtru_clients_init(struct um_lbtru_clients *clients, size_t buckets, size_t max);
+/* `numbers` 0: number spaces begin small. */
+bool um_lbtru_clients_init(struct um_lbtru_clients *clients, size_t buckets, size_t max, uint32_t numbers);
 void um_lbtru_clients_free(struct um_lbtru_clients *clients);
 struct um_lbtru_client *um_lbtru_clients_find(const struct um_lbtru_clients *clients,
                                               const struct um_lbtru_address *address);

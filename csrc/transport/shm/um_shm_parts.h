@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#include "transport/shm/um_shm_segment.h"
+#include "transport/shm/um_shm_words.h"
 
 /* um_shm_host.c */
 void um_shm_make_path(char *out, size_t size, enum um_shm_kind kind, uint32_t session_id, unsigned transport_id);

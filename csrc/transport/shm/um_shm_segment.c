@@ -49,7 +49,7 @@ static int build(struct um_shm_segment *segment, const struct um_shm_header *pla
     if (!um_shm_lock_try(segment, UM_SHM_LOCK_SOURCE)) {
         return um_error_os(errno, "Core-6976-143", "%s: source lock", segment->path);
     }
-    atomic_store_explicit(&segment->header->state, UM_SHM_READY, memory_order_release);
+    um_shm_set_state(segment->header, UM_SHM_READY);
     return 0;
 }
 
@@ -99,6 +99,13 @@ static enum create_result create_once(struct um_shm_segment *segment, const stru
     }
     um_free(plan);
     return result;
+}
+
+int um_shm_check_window(const char *option, uint64_t bytes)
+{
+    return bytes <= UM_SHM_WINDOW_MAX ? 0
+                                      : um_error(UM_EINVAL, "CoreApi-6976-15", "%s %llu: must be at most %llu", option,
+                                                 (unsigned long long)bytes, UM_SHM_WINDOW_MAX);
 }
 
 int um_shm_create(struct um_shm_segment *segment, const struct um_shm_spec *spec)
@@ -163,6 +170,14 @@ static int read_header(struct um_shm_segment *segment, uint64_t file_len)
     return 0;
 }
 
+bool um_shm_exists(enum um_shm_kind kind, uint32_t session_id, uint16_t transport_id)
+{
+    struct um_shm_segment segment;
+    struct stat st;
+    um_shm_make_path(segment.path, sizeof segment.path, kind, session_id, transport_id);
+    return stat(segment.path, &st) == 0 || errno != ENOENT;
+}
+
 int um_shm_attach(struct um_shm_segment *segment, enum um_shm_kind kind, uint32_t session_id, uint16_t transport_id)
 {
     struct stat st;
@@ -204,8 +219,8 @@ void um_shm_close(struct um_shm_segment *segment)
         return;
     }
     if (segment->is_source) {
-        atomic_store_explicit(&segment->header->state, UM_SHM_CLOSED, memory_order_release);
-        atomic_fetch_add_explicit(&segment->header->activity, 1, memory_order_release);
+        um_shm_set_state(segment->header, UM_SHM_CLOSED);
+        um_shm_show_activity(segment->header);
         um_shm_unlink(segment);
         munmap(segment->header, segment->total_len);
     } else {

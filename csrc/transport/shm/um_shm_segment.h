@@ -21,10 +21,11 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "shared
 #define UM_SHM_POOL_OFF 4096u
 #define UM_SHM_SLOT_SIZE 256u
 #define UM_SHM_RECEIVERS_MAX 4096u
+#define UM_SHM_WINDOW_MAX (1ull << 40) /* bytes of a ring: beyond is a mistake, and sums of lengths stay small */
 
 enum um_shm_kind { UM_SHM_IPC, UM_SHM_SMX };
 
-/* `state` of a segment. Its source stores it with release, receivers load it with acquire. */
+/* `state` of a segment. How the shared words are read and written: um_shm_words.h. */
 enum um_shm_state { UM_SHM_BUILDING = 0, UM_SHM_READY = 1, UM_SHM_CLOSED = 2 };
 
 /* `in_use` of a slot. */
@@ -74,7 +75,7 @@ struct um_shm_header {
     uint8_t pad1[0x180 - 0x110];
     _Atomic uint64_t oldest; /* LBT-IPC: start of the oldest intact record */
     uint8_t pad2[0x200 - 0x188];
-    _Atomic uint64_t activity; /* +1 every sm_interval and on close. Source: release. Receivers: acquire. */
+    _Atomic uint64_t activity; /* +1 every sm_interval and on close; orders nothing */
     uint8_t pad3[0x280 - 0x208];
     _Atomic uint32_t join_epoch; /* +1 by a receiver after it joined or left: release; source: acquire */
     uint8_t pad4[0x300 - 0x284];
@@ -86,19 +87,26 @@ struct um_shm_header {
 /* One receiving context. */
 struct um_shm_slot {
     /* Receiver: release, and a seq_cst fence after ACTIVE. Source: acquire, after a seq_cst fence. The source stores
-     * FREE for a dead receiver. */
+     * FREE for a dead receiver, relaxed. */
     _Atomic uint32_t in_use;
-    uint32_t generation; /* +1 per join; registration lock */
-    uint32_t pid;        /* registration lock; S4: names the process that holds the source up */
-    uint32_t flags;
-    uint64_t start_time;
-    uint32_t ctx_session_id;
+    /* Written by a joining receiver under the registration lock, relaxed, also while the source still reads what the
+     * receiver before it had left here; ordered by in_use. */
+    _Atomic uint32_t generation; /* +1 per join */
+    _Atomic uint32_t pid;        /* S4: names the process that holds the source up */
+    _Atomic uint32_t flags;
+    uint64_t start_time; /* for tools */
+    _Atomic uint32_t ctx_session_id;
     uint8_t pad0[0x80 - 0x1c];
     _Atomic uint64_t read_pos; /* everything before it is consumed. Receiver: release. Source: acquire. */
     uint8_t pad1[0xc0 - 0x88];
     _Atomic uint32_t waiting; /* LBT-IPC: about to sleep */
     uint8_t pad2[0x100 - 0xc4];
 };
+
+static inline uint32_t um_shm_slot_pid(const struct um_shm_slot *slot)
+{
+    return atomic_load_explicit(&slot->pid, memory_order_relaxed);
+}
 
 /* What a source asks for. */
 struct um_shm_spec {
@@ -142,12 +150,16 @@ const char *um_shm_directory(void);                           /* UM_SHM_DIR, els
 uint64_t um_shm_start_time(uint32_t pid);                     /* field 22 of /proc/PID/stat; 0: no such process */
 bool um_shm_process_alive(uint32_t pid, uint64_t start_time); /* for display; the locks decide */
 
+/* Is a transmission window of `bytes` within reason? 0, or -1 + UM_EINVAL naming `option`. */
+int um_shm_check_window(const char *option, uint64_t bytes);
 /* Source: a new segment under a random session id, complete, locked and with its pages reserved before its name
  * appears. Segments of the same kind whose owners are dead are removed first. `state` is READY. -1 + error naming size,
  * path and remedy (UM_EOS; a full file system fails here, never as SIGBUS later). */
 int um_shm_create(struct um_shm_segment *segment, const struct um_shm_spec *spec);
 /* Receiver: open, check every field, copy the geometry, map. -1 + error: no such segment, stale (no living source),
  * closed, malformed, another version, not permitted. */
+/* Is there a file of that name? Needs no descriptor. */
+bool um_shm_exists(enum um_shm_kind kind, uint32_t session_id, uint16_t transport_id);
 int um_shm_attach(struct um_shm_segment *segment, enum um_shm_kind kind, uint32_t session_id, uint16_t transport_id);
 /* Unmap and close (gives up the locks). A source first stores CLOSED, activity + 1, and removes the name. Harmless when
  * not open. */

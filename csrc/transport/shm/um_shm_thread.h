@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/um_list.h"
-#include "transport/um_src_session.h"
+#include "transport/session/um_src_session.h"
 
 /* First member of, or inside, what its owner keeps for the thread. */
 struct um_shm_thread {

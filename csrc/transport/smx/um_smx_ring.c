@@ -29,6 +29,11 @@ void um_smx_writer_init(struct um_smx_writer *writer, struct um_shm_header *head
     set_reach(writer);
 }
 
+static bool is_reading(uint32_t state)
+{
+    return state == UM_SHM_SLOT_ACTIVE || state == UM_SHM_SLOT_READING;
+}
+
 /* The smallest cursor. A cursor ahead of what is published, or one that fell out of the ring although its receiver is
  * reading, was not written by our reader: the slot is given up. A joiner may be far behind for a moment. */
 static uint64_t scan(struct um_smx_writer *writer)
@@ -37,13 +42,13 @@ static uint64_t scan(struct um_smx_writer *writer)
     writer->laggard = -1;
     for (uint32_t i = 0; i < writer->slot_count; i++) {
         struct um_shm_slot *slot = &writer->slots[i];
-        uint32_t state = atomic_load_explicit(&slot->in_use, memory_order_acquire);
-        if (state != UM_SHM_SLOT_ACTIVE && state != UM_SHM_SLOT_READING) {
+        uint32_t state = um_shm_slot_state(slot);
+        if (!is_reading(state)) {
             continue;
         }
         uint64_t pos = atomic_load_explicit(&slot->read_pos, memory_order_acquire);
         if (pos > writer->published || (state == UM_SHM_SLOT_READING && writer->published - pos > writer->ring_len)) {
-            atomic_store_explicit(&slot->in_use, UM_SHM_SLOT_FREE, memory_order_release);
+            atomic_store_explicit(&slot->in_use, UM_SHM_SLOT_FREE, memory_order_relaxed);
             writer->evicted++;
             continue;
         }
@@ -83,6 +88,31 @@ enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len)
     writer->limit = limit;
     set_reach(writer);
     return end <= limit ? UM_SMX_CLAIMED : UM_SMX_FULL;
+}
+
+struct um_smx_want um_smx_wanted(const struct um_smx_writer *writer)
+{
+    uint64_t size = UM_SMX_RECORD_SIZE(writer, writer->payload_max);
+    uint64_t end = writer->claimed + padding(writer, size) + size + UM_SMX_RECORD_HEADER;
+    uint64_t ahead = end - writer->published; /* no more than the ring: more comes only when buffers are completed */
+    uint64_t behind = ahead < writer->ring_len ? writer->ring_len - ahead : 0;
+    return (struct um_smx_want){.position = writer->published > behind ? writer->published - behind : 0,
+                                .published = writer->published};
+}
+
+bool um_smx_has_room(const struct um_shm_segment *segment, const struct um_smx_want *want)
+{
+    for (uint32_t i = 0; i < segment->max_receivers; i++) {
+        struct um_shm_slot *slot = &segment->slots[i];
+        uint32_t state = um_shm_slot_state(slot);
+        uint64_t pos = atomic_load_explicit(&slot->read_pos, memory_order_relaxed); /* a hint: the owner scans again */
+        bool fell_out =
+            state == UM_SHM_SLOT_READING && pos < want->published && want->published - pos > segment->ring_len;
+        if (is_reading(state) && pos < want->position && !fell_out) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool um_smx_extend(struct um_smx_writer *writer, uint64_t size)
@@ -217,6 +247,6 @@ bool um_smx_reader_skip(struct um_smx_reader *reader)
         }
     }
     um_smx_release(reader);
-    atomic_store_explicit(&reader->slot->in_use, UM_SHM_SLOT_READING, memory_order_release);
+    um_shm_slot_reading(reader->slot);
     return true;
 }

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transport/shm/um_shm_segment.h"
+#include "transport/shm/um_shm_words.h"
 #include "transport/shm/um_shm_spin.h"
 
 #define UM_SMX_RECORD_HEADER 16u
@@ -48,6 +48,8 @@ struct um_smx_record {
 
 /* ---- writer ---- */
 
+/* Owned by whoever sends: callers of general sends under the session lock, those of lbm_src_buff_acquire() and its kin
+ * by taking turns. Nobody else writes here; what may be read from outside is atomic. */
 struct um_smx_writer {
     /* What a message touches, in one cache line. */
     uint8_t *ring;
@@ -91,6 +93,15 @@ enum um_smx_claim {
 
 /* Look for room for a payload of `len` bytes: store the tail, fence, scan. CLAIMED: um_smx_claim() succeeds now. */
 enum um_smx_claim um_smx_refill(struct um_smx_writer *writer, size_t len);
+/* Where room for the longest message is, for others than the owner to find out by um_smx_has_room(). */
+struct um_smx_want {
+    uint64_t position;  /* all receivers have to read up to here */
+    uint64_t published; /* when it was asked */
+};
+struct um_smx_want um_smx_wanted(const struct um_smx_writer *writer);
+/* Have the receivers read that far? Also true where one wrote what no receiver writes: the owner's next scan gives its
+ * slot up. Any thread: writes nothing. */
+bool um_smx_has_room(const struct um_shm_segment *segment, const struct um_smx_want *want);
 /* Gives back the records of this topic. Returns how many there were, *bytes their payload; the others stay claimed. */
 uint32_t um_smx_cancel(struct um_smx_writer *writer, uint32_t topic_idx, uint64_t *bytes);
 /* Is there room for a record of `size` beyond `reach`, by the last scan? Fills the rest of the ring when the record has

@@ -1,28 +1,18 @@
-/* Clients of TCP source sessions: accepting them, what they send (the session
- * id and nothing else of use), and their end. Everything here runs on the loop. */
-#define _GNU_SOURCE
+/* Clients of TCP source sessions: what they send (the session id and nothing else of
+ * use), when they are written to by the loop, and their end. Everything here runs on
+ * the loop. How they come is in um_tcp_accept.c. */
 #include "transport/tcp/um_tcp_client.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/um_error.h"
-#include "base/um_fork.h"
 #include "base/um_mem.h"
-#include "net/um_socket.h"
 
-#define UM_ACCEPT_BURST 64
 #define UM_READS_PER_PASS 16
-#define UM_ACCEPT_PAUSE_NS (100 * UM_NS_PER_MS)
 
 /* ---- what a client sends ---- */
 
 static void ignore_message(struct um_tcp_client *client, uint8_t type, uint8_t next_hdr, uint64_t now_ns)
 {
-    struct um_tcp_session *session = client->session;
+    struct um_tcp_src_session *session = client->session;
     um_src_session_lock(&session->base);
     session->base.drops.ignored_from_clients++;
     um_src_session_unlock(&session->base);
@@ -102,57 +92,111 @@ static bool feed(struct um_tcp_client *client, const uint8_t *data, size_t len, 
     return true;
 }
 
-static void client_read(struct um_tcp_client *client, uint64_t now_ns)
+enum client_read_rc { READ_ALL, READ_MORE, READ_END };
+
+/* Under the lock, since a filter reads and writes with one state. */
+static ssize_t read_some(struct um_tcp_client *client, void *data, size_t len, bool *pending)
 {
-    uint8_t data[4096];
-    for (int i = 0; i < UM_READS_PER_PASS; i++) {
-        ssize_t got = recv(client->ufd.fd, data, sizeof data, MSG_DONTWAIT);
-        if (got > 0) {
-            if (!feed(client, data, (size_t)got, now_ns)) {
-                um_tcp_client_close(client);
-                return;
-            }
-        } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            return;
-        } else if (got == 0 || errno != EINTR) {
-            um_tcp_client_close(client);
-            return;
+    struct um_src_session *base = &client->session->base;
+    um_src_session_lock(base);
+    bool writer_reads = client->stream.write_wants == UM_FD_READ;
+    ssize_t got = um_stream_read(&client->stream, data, len);
+    *pending = client->stream.pending;
+    if (writer_reads && um_tcp_client_has_output(client)) {
+        /* The writer waited for what has just been read. */
+        if (base->polling) {
+            um_tcp_interrupt(base);
+        } else {
+            um_tcp_ask_loop_to_write(client);
         }
     }
+    um_src_session_unlock(base);
+    return got;
+}
+
+static enum client_read_rc client_read(struct um_tcp_client *client, uint64_t now_ns)
+{
+    uint8_t data[4096];
+    bool pending = false;
+    for (int i = 0; i < UM_READS_PER_PASS; i++) {
+        ssize_t got = read_some(client, data, sizeof data, &pending);
+        if (got < 0 || (got > 0 && !feed(client, data, (size_t)got, now_ns))) {
+            return READ_END;
+        }
+        if (got == 0) {
+            return READ_ALL;
+        }
+    }
+    return pending ? READ_MORE : READ_ALL; /* otherwise the descriptor tells */
 }
 
 /* The socket has room. A waiting sender that polls it too goes first. */
-static void client_writable(struct um_tcp_client *client)
+static void client_write(struct um_tcp_client *client)
 {
     struct um_src_session *base = &client->session->base;
     um_src_session_lock(base);
     if (!base->polling) {
         um_tcp_client_write(client);
     }
-    bool done = base->polling || client->ring_count == 0;
-    if (done) {
+    if (base->polling || !um_tcp_client_has_output(client)) {
         client->write_wanted = false;
     }
     um_src_session_unlock(base);
-    if (done) {
-        um_loop_set_interest(base->env->loop, &client->ufd, UM_FD_READ);
-    }
 }
 
-static void on_client_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
+/* A client whose queue nobody would write out is not kept. */
+static void watch(struct um_tcp_client *client)
+{
+    struct um_src_session *base = &client->session->base;
+    um_src_session_lock(base);
+    bool writes = client->write_wanted && !client->dead;
+    uint32_t interest =
+        writes ? um_stream_interest(&client->stream, UM_FD_READ | UM_FD_WRITE) : client->stream.read_wants;
+    um_src_session_unlock(base);
+    if (um_loop_set_interest(base->env->loop, &client->ufd, interest) == 0) {
+        return;
+    }
+    um_log(UM_LOG_ERR, "Core-5688-3932", "%s: cannot be watched, connection closed: %s", client->text, um_errmsg());
+    um_src_session_lock(base);
+    um_tcp_client_fail(client);
+    um_src_session_unlock(base);
+}
+
+static void client_ready(struct um_tcp_client *client, uint32_t means, uint64_t now_ns)
+{
+    enum client_read_rc rc = READ_ALL;
+    if (means & UM_FD_WRITE) {
+        client_write(client);
+    }
+    if (means & UM_FD_READ) {
+        rc = client_read(client, now_ns);
+    }
+    if (rc == READ_END) {
+        um_tcp_client_close(client);
+        return;
+    }
+    if (rc == READ_MORE) {
+        um_loop_post(client->session->base.env->loop, &client->session->base.command);
+    }
+    watch(client);
+}
+
+void um_tcp_client_on_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 {
     struct um_tcp_client *client = UM_CONTAINER_OF(ufd, struct um_tcp_client, ufd);
-    if (ready & UM_FD_WRITE) {
-        client_writable(client);
+    struct um_src_session *base = &client->session->base;
+    if (!client->stream.opened && !um_tcp_client_opens(client)) {
+        return;
     }
-    if (ready & (UM_FD_READ | UM_FD_HANGUP | UM_FD_EXCEPT)) {
-        client_read(client, now_ns);
-    }
+    um_src_session_lock(base);
+    uint32_t means = um_stream_ready(&client->stream, ready);
+    um_src_session_unlock(base);
+    client_ready(client, means, now_ns);
 }
 
-/* ---- beginning and end ---- */
+/* ---- the end ---- */
 
-static void report_all(struct um_tcp_session *session, const char *text, bool connected)
+void um_tcp_src_session_report(struct um_tcp_src_session *session, const char *text, bool connected)
 {
     struct um_list *it, *tmp;
     UM_LIST_FOREACH_SAFE(it, tmp, &session->base.streams)
@@ -179,13 +223,13 @@ static void client_free(struct um_tcp_client *client)
     }
     um_src_session_unlock(base);
     um_u32_map_clear(&client->topics);
-    um_free(client->ring);
+    um_datagram_queue_free(&client->queue);
     um_free(client);
 }
 
-void um_tcp_client_discard(struct um_tcp_client *client)
+void um_tcp_client_discard(struct um_tcp_client *client, enum um_stream_closing how)
 {
-    struct um_tcp_session *session = client->session;
+    struct um_tcp_src_session *session = client->session;
     um_src_session_lock(&session->base);
     int at = 0;
     while (at < session->base.clients && session->clients[at] != client) {
@@ -201,10 +245,9 @@ void um_tcp_client_discard(struct um_tcp_client *client)
     }
     um_src_session_unlock(&session->base);
     um_loop_remove_fd(session->base.env->loop, &client->ufd);
-    int fd = client->ufd.fd;
+    struct um_stream stream = client->stream;
     client_free(client);
-    shutdown(fd, SHUT_RDWR);
-    um_fd_close(fd);
+    um_stream_close(&stream, how);
     um_src_session_lock(&session->base);
     um_tcp_pressure(session);
     um_src_session_unlock(&session->base);
@@ -212,66 +255,18 @@ void um_tcp_client_discard(struct um_tcp_client *client)
 
 void um_tcp_client_close(struct um_tcp_client *client)
 {
-    struct um_tcp_session *session = client->session;
+    struct um_tcp_src_session *session = client->session;
     char text[sizeof client->text];
     memcpy(text, client->text, sizeof text);
-    um_tcp_client_discard(client);
+    um_tcp_client_discard(client, UM_STREAM_NOW);
     um_tcp_report_drops(session, um_loop_now(session->base.env->loop));
-    report_all(session, text, false);
+    um_tcp_src_session_report(session, text, false);
 }
 
 bool um_tcp_client_wants(const struct um_tcp_client *client, uint32_t tidx)
 {
     bool listed = um_u32_map_get(&client->topics, tidx) != NULL;
     return client->session->ssf == UM_TCP_SSF_EXCLUSION ? !listed : listed;
-}
-
-static bool room_for_client(struct um_tcp_session *session)
-{
-    if (session->base.clients < session->clients_size) {
-        return true;
-    }
-    int size = session->clients_size == 0 ? 8 : session->clients_size * 2;
-    struct um_tcp_client **clients = um_malloc((size_t)size * sizeof *clients);
-    int *order = um_malloc((size_t)size * sizeof *order);
-    if (clients == NULL || order == NULL) {
-        um_free(clients);
-        um_free(order);
-        return false;
-    }
-    um_src_session_lock(&session->base);
-    if (session->base.clients > 0) {
-        memcpy(clients, session->clients, (size_t)session->base.clients * sizeof *clients);
-    }
-    um_free(session->clients);
-    um_free(session->order);
-    session->clients = clients;
-    session->order = order;
-    session->clients_size = size;
-    um_src_session_unlock(&session->base);
-    return true;
-}
-
-static void put_ssf_init(struct um_tcp_client *client)
-{
-    struct um_tcp_session *session = client->session;
-    struct um_lbmc_ssf_init init = {
-        .flags = session->ssf == UM_TCP_SSF_INCLUSION ? 0x40 : 0x20,
-        .transport = LBM_TRANSPORT_TYPE_TCP,
-        .transport_idx = session->transport_idx,
-        .client_idx = client->idx,
-        .port = session->base.env->request_port,
-        .ip = session->base.env->request_ip.s_addr,
-    };
-    struct um_datagram *datagram = um_datagram_get(&session->base);
-    if (datagram == NULL) {
-        um_tcp_client_fail_no_memory(client);
-        return;
-    }
-    datagram->len = (uint32_t)um_lbmc_encode_ssf_init(datagram->data, &init);
-    datagram->continues = session->base.open_messages > 0;
-    um_tcp_client_put(client, datagram);
-    um_datagram_unref(&session->base, datagram);
 }
 
 /* Tell a client the last number of the topics it will get (or of one of them), so that it is ready. */
@@ -316,133 +311,27 @@ void um_tcp_client_put_tsni(struct um_tcp_client *client, struct um_src_stream *
     }
 }
 
-static void set_socket_options(struct um_tcp_session *session, int fd)
+void um_tcp_src_session_announce(struct um_src_session *base, struct um_src_stream *stream)
 {
-    if (session->nodelay) {
-        um_socket_set_nodelay(fd, true);
-    }
-    um_socket_set_sndbuf(fd, session->sndbuf, "transport_tcp_sender_socket_buffer", "Core-5688-3290");
-    if (session->keepalive_ms > 0) {
-        um_socket_set_keepalive(fd, session->keepalive_ms);
-    }
-}
-
-/* The new client begins at a datagram boundary: what was batched before it came is not for it. */
-static void join(struct um_tcp_session *session, struct um_tcp_client *client)
-{
-    um_src_session_lock(&session->base);
-    um_src_session_flush(&session->base);
-    session->clients[session->base.clients++] = client;
-    if (session->ssf != UM_TCP_SSF_NONE) {
-        put_ssf_init(client);
-    }
-    um_tcp_client_put_tsni(client, NULL);
-    um_tcp_pressure(session);
-    um_src_session_unlock(&session->base);
-}
-
-static void take_client(struct um_tcp_session *session, int fd, const struct sockaddr_in *peer)
-{
-    struct um_tcp_client *client = um_calloc(1, sizeof *client);
-    if (client == NULL || !room_for_client(session)) {
-        um_free(client);
-        um_fd_close(fd);
-        um_log(UM_LOG_ERR, "Core-5688-3931", "out of memory: a receiver's connection was closed");
-        return;
-    }
-    char ip[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &peer->sin_addr, ip, sizeof ip);
-    snprintf(client->text, sizeof client->text, "TCP:%s:%u", ip, ntohs(peer->sin_port));
-    client->session = session;
-    client->idx = session->next_client_idx++;
-    um_u32_map_init(&client->topics);
-    um_fd_init(&client->ufd, fd, on_client_ready);
-    set_socket_options(session, fd);
-    if (um_loop_add_fd(session->base.env->loop, &client->ufd, UM_FD_READ) != 0) {
-        um_log(UM_LOG_ERR, "Core-5688-3931", "%s: cannot be watched, connection closed", client->text);
-        um_free(client);
-        um_fd_close(fd);
-        return;
-    }
-    join(session, client);
-    report_all(session, client->text, true);
-}
-
-static void on_listen_timer(struct um_timer *timer, uint64_t now_ns)
-{
-    struct um_tcp_session *session = UM_CONTAINER_OF(timer, struct um_tcp_session, listen_timer);
-    if (um_loop_set_interest(session->base.env->loop, &session->listen_fd, UM_FD_READ) != 0) {
-        um_timer_arm(um_loop_wheel(session->base.env->loop), timer, now_ns + UM_ACCEPT_PAUSE_NS);
-    }
-}
-
-/* Out of descriptors or memory: the waiting connection would make the loop spin, so accepting pauses. */
-static void pause_accepting(struct um_tcp_session *session, int err, uint64_t now_ns)
-{
-    um_log_limited(&session->accept_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_ERR, "Core-5688-3242",
-                   "TCP source port %u: accept failed: %s; trying again (raise the limit of open files?)",
-                   session->port, strerror(err));
-    um_loop_set_interest(session->base.env->loop, &session->listen_fd, 0);
-    um_timer_arm(um_loop_wheel(session->base.env->loop), &session->listen_timer, now_ns + UM_ACCEPT_PAUSE_NS);
-}
-
-static void on_listen_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
-{
-    struct um_tcp_session *session = UM_CONTAINER_OF(ufd, struct um_tcp_session, listen_fd);
-    for (int i = 0; i < UM_ACCEPT_BURST; i++) {
-        struct sockaddr_in peer;
-        socklen_t len = sizeof peer;
-        int fd = um_fd_own(accept4(ufd->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd >= 0) {
-            take_client(session, fd, &peer);
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return;
-        } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO) {
-            pause_accepting(session, errno, now_ns);
-            return;
-        }
-    }
-}
-
-int um_tcp_session_listen(struct um_tcp_session *session, int fd)
-{
-    um_fd_init(&session->listen_fd, fd, on_listen_ready);
-    um_timer_init(&session->listen_timer, on_listen_timer);
-    return um_loop_add_fd(session->base.env->loop, &session->listen_fd, UM_FD_READ);
-}
-
-void um_tcp_session_announce(struct um_src_session *base, struct um_src_stream *stream)
-{
-    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
     for (int i = 0; i < base->clients; i++) { /* only the loop changes the array */
         stream->events->on_connect(stream, session->clients[i]->text);
     }
 }
 
-/* A client whose queue nobody would write out is not kept. */
-static void watch_output(struct um_tcp_client *client)
-{
-    struct um_src_session *base = &client->session->base;
-    if (um_loop_set_interest(base->env->loop, &client->ufd, UM_FD_READ | UM_FD_WRITE) == 0) {
-        return;
-    }
-    um_log(UM_LOG_ERR, "Core-5688-3932", "%s: cannot be written to, connection closed: %s", client->text, um_errmsg());
-    um_src_session_lock(base);
-    um_tcp_client_fail(client);
-    um_src_session_unlock(base);
-}
-
 /* Senders asked for the loop's help with queues, and for lines in the log. */
-void um_tcp_session_on_command(struct um_src_session *base)
+void um_tcp_src_session_on_command(struct um_src_session *base)
 {
-    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
-    for (int i = 0; i < base->clients; i++) {
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
+    for (int i = base->clients - 1; i >= 0; i--) { /* backwards: it may close the client and so remove it */
         struct um_tcp_client *client = session->clients[i];
         um_src_session_lock(base);
-        bool wanted = client->write_wanted && !client->dead;
+        bool pending = client->stream.pending;
         um_src_session_unlock(base);
-        if (wanted) {
-            watch_output(client);
+        if (pending) {
+            client_ready(client, UM_FD_READ, um_loop_now(base->env->loop));
+        } else {
+            watch(client);
         }
     }
     um_tcp_report_drops(session, um_loop_now(base->env->loop));

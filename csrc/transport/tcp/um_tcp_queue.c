@@ -2,34 +2,20 @@
  * clients, the three multiple-receiver behaviours, and senders that wait.
  * Everything here runs under the session lock, in a sender's thread or on the
  * loop, except the reporting of drops. */
-#include "transport/tcp/um_tcp_source.h"
+#include "transport/tcp/um_tcp_src_session.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/um_clock.h"
 #include "base/um_mem.h"
 
-#define UM_QUEUE_FIRST 16u
-#define UM_WRITE_IOVECS 64
+#define UM_CUT_MAX 64u /* datagrams taken out of a queue at a time */
 #define UM_POLL_FEW 32
-#define UM_SEND_FLAGS (MSG_NOSIGNAL | MSG_DONTWAIT)
 
-static struct um_datagram *queue_at(const struct um_tcp_client *client, uint32_t i)
-{
-    return client->ring[(client->ring_head + i) & (client->ring_size - 1)];
-}
-
-static void account(struct um_tcp_client *client, ptrdiff_t bytes)
-{
-    client->queued_bytes += (size_t)bytes;
-    client->session->queued_bytes += (size_t)bytes;
-}
-
-static void ask_for_report(struct um_tcp_session *session)
+static void ask_for_report(struct um_tcp_src_session *session)
 {
     if (!session->report_wanted) {
         session->report_wanted = true;
@@ -37,60 +23,42 @@ static void ask_for_report(struct um_tcp_session *session)
     }
 }
 
-static bool queue_grow(struct um_tcp_client *client)
+/* The client's queue has changed since it had `before` bytes: so has what the session has queued in all. */
+static void account(struct um_tcp_client *client, size_t before)
 {
-    uint32_t size = client->ring_size == 0 ? UM_QUEUE_FIRST : client->ring_size * 2;
-    struct um_datagram **ring = um_malloc(size * sizeof *ring);
-    if (ring == NULL) {
-        return false;
-    }
-    for (uint32_t i = 0; i < client->ring_count; i++) {
-        ring[i] = queue_at(client, i);
-    }
-    um_free(client->ring);
-    client->ring = ring;
-    client->ring_size = size;
-    client->ring_head = 0;
-    return true;
+    client->session->queued_bytes += client->queue.bytes - before;
 }
 
 static void queue_push(struct um_tcp_client *client, struct um_datagram *datagram, size_t written)
 {
-    if (client->ring_count == client->ring_size && !queue_grow(client)) {
+    size_t before = client->queue.bytes;
+    if (!um_datagram_queue_push(&client->queue, datagram, written)) {
         um_tcp_client_fail_no_memory(client); /* a hole in the stream would go unnoticed; the end does not */
         return;
     }
-    client->ring[(client->ring_head + client->ring_count) & (client->ring_size - 1)] = datagram;
-    client->ring_count++;
-    datagram->refs++;
-    if (client->ring_count == 1) {
-        client->head_written = written;
-    }
-    account(client, (ptrdiff_t)(datagram->len - written));
+    account(client, before);
 }
 
-static void queue_pop(struct um_tcp_client *client)
+static void release(struct um_tcp_client *client, struct um_datagram *datagram)
 {
-    struct um_datagram *datagram = queue_at(client, 0);
-    client->ring_head = (client->ring_head + 1) & (client->ring_size - 1);
-    client->ring_count--;
-    client->head_written = 0;
     client->written_continues = datagram->continues;
     um_datagram_unref(&client->session->base, datagram);
 }
 
 static void queue_clear(struct um_tcp_client *client)
 {
-    while (client->ring_count > 0) {
-        queue_pop(client);
+    size_t before = client->queue.bytes;
+    struct um_datagram *datagram;
+    while ((datagram = um_datagram_queue_pop(&client->queue)) != NULL) {
+        release(client, datagram);
     }
-    account(client, -(ptrdiff_t)client->queued_bytes);
+    account(client, before);
 }
 
 void um_tcp_client_drop_queue(struct um_tcp_client *client)
 {
-    if (client->queued_bytes > 0) {
-        client->session->base.drops.unsent_bytes += client->queued_bytes;
+    if (client->queue.bytes > 0) {
+        client->session->base.drops.unsent_bytes += client->queue.bytes;
         ask_for_report(client->session);
     }
     queue_clear(client);
@@ -98,13 +66,13 @@ void um_tcp_client_drop_queue(struct um_tcp_client *client)
 
 void um_tcp_client_fail(struct um_tcp_client *client)
 {
-    struct um_tcp_session *session = client->session;
+    struct um_tcp_src_session *session = client->session;
     if (client->dead) {
         return;
     }
     client->dead = true;
     um_tcp_client_drop_queue(client);
-    shutdown(client->ufd.fd, SHUT_RDWR);
+    um_stream_abort(&client->stream);
     um_tcp_pressure(session);
 }
 
@@ -121,7 +89,7 @@ void um_tcp_ask_loop_to_write(struct um_tcp_client *client)
 {
     struct um_src_session *base = &client->session->base;
     if (base->polling) {
-        if (client->ring_count == 1) {
+        if (client->queue.count <= 1) {
             um_tcp_interrupt(base);
         }
     } else if (!client->write_wanted) {
@@ -134,18 +102,18 @@ void um_tcp_ask_loop_to_write(struct um_tcp_client *client)
 
 static bool client_full(const struct um_tcp_client *client)
 {
-    return client->queued_bytes >= client->session->limit;
+    return client->queue.bytes >= client->session->limit;
 }
 
 /* Is there a live client whose queue is at or below `bytes` (or no live client at all)? */
-static bool some_client_below(const struct um_tcp_session *session, size_t bytes)
+static bool some_client_below(const struct um_tcp_src_session *session, size_t bytes)
 {
     int live = 0;
     for (int i = 0; i < session->base.clients; i++) {
         const struct um_tcp_client *client = session->clients[i];
         if (!client->dead) {
             live++;
-            if (client->queued_bytes <= bytes) {
+            if (client->queue.bytes <= bytes) {
                 return true;
             }
         }
@@ -155,7 +123,7 @@ static bool some_client_below(const struct um_tcp_session *session, size_t bytes
 
 bool um_tcp_relieved(const struct um_src_session *base)
 {
-    const struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    const struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
     switch (session->behavior) {
     case LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_NORMAL:
         return session->queued_bytes <= session->limit / 2;
@@ -167,7 +135,7 @@ bool um_tcp_relieved(const struct um_src_session *base)
 }
 
 /* The queues changed: decide whether sends are blocked, let go on what may. */
-void um_tcp_pressure(struct um_tcp_session *session)
+void um_tcp_pressure(struct um_tcp_src_session *session)
 {
     switch (session->behavior) {
     case LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_NORMAL:
@@ -184,7 +152,7 @@ void um_tcp_pressure(struct um_tcp_session *session)
 
 /* ---- dropping for slow clients ---- */
 
-static void count_drop(struct um_tcp_session *session, const struct um_datagram *datagram)
+static void count_drop(struct um_tcp_src_session *session, const struct um_datagram *datagram)
 {
     session->base.drops.datagrams++;
     session->base.drops.bytes += datagram->len;
@@ -194,17 +162,21 @@ static void count_drop(struct um_tcp_session *session, const struct um_datagram 
 /* Take `count` datagrams out of the queue, from position `from` on. */
 static void queue_cut(struct um_tcp_client *client, uint32_t from, uint32_t count)
 {
-    uint32_t mask = client->ring_size - 1;
-    for (uint32_t i = 0; i < count; i++) {
-        struct um_datagram *datagram = queue_at(client, from + i);
-        count_drop(client->session, datagram);
-        account(client, -(ptrdiff_t)datagram->len);
-        um_datagram_unref(&client->session->base, datagram);
+    struct um_datagram *gone[UM_CUT_MAX];
+    while (count > 0) {
+        uint32_t part = count < UM_CUT_MAX ? count : UM_CUT_MAX;
+        size_t before = client->queue.bytes;
+        for (uint32_t i = 0; i < part; i++) {
+            gone[i] = um_datagram_queue_at(&client->queue, from + i);
+            count_drop(client->session, gone[i]);
+        }
+        um_datagram_queue_cut(&client->queue, from, part);
+        account(client, before);
+        for (uint32_t i = 0; i < part; i++) {
+            um_datagram_unref(&client->session->base, gone[i]);
+        }
+        count -= part;
     }
-    for (uint32_t i = from; i + count < client->ring_count; i++) {
-        client->ring[(client->ring_head + i) & mask] = queue_at(client, i + count);
-    }
-    client->ring_count -= count;
 }
 
 /* Remove the oldest whole messages: from the first datagram that begins with a new message and of which nothing has
@@ -213,21 +185,21 @@ static bool drop_oldest(struct um_tcp_client *client)
 {
     uint32_t from = 0;
     bool inside = client->written_continues;
-    if (client->ring_count > 0 && client->head_written > 0) {
-        inside = queue_at(client, 0)->continues;
+    if (client->queue.count > 0 && client->queue.head_written > 0) {
+        inside = um_datagram_queue_at(&client->queue, 0)->continues;
         from = 1;
     }
-    while (from < client->ring_count && inside) {
-        inside = queue_at(client, from++)->continues;
+    while (from < client->queue.count && inside) {
+        inside = um_datagram_queue_at(&client->queue, from++)->continues;
     }
-    if (from >= client->ring_count) {
+    if (from >= client->queue.count) {
         return false;
     }
     uint32_t end = from;
-    while (end < client->ring_count && queue_at(client, end)->continues) {
+    while (end < client->queue.count && um_datagram_queue_at(&client->queue, end)->continues) {
         end++;
     }
-    if (end < client->ring_count) {
+    if (end < client->queue.count) {
         end++;
     } else {
         client->skipping = client->tail_continues; /* the message is still being sent */
@@ -255,9 +227,20 @@ static bool make_room(struct um_tcp_client *client, const struct um_datagram *da
 
 /* ---- output ---- */
 
+/* A filter kept bytes that it took, or read some in order to write: the loop goes on with both. */
+static void filter_holds_bytes(struct um_tcp_client *client)
+{
+    if (client->stream.unsent) {
+        um_tcp_ask_loop_to_write(client);
+    }
+    if (client->stream.pending) {
+        um_loop_post(client->session->base.env->loop, &client->session->base.command);
+    }
+}
+
 void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagram)
 {
-    struct um_tcp_session *session = client->session;
+    struct um_tcp_src_session *session = client->session;
     bool drops = session->behavior != LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_NORMAL;
     if (client->dead) {
         return;
@@ -276,20 +259,18 @@ void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagra
         }
     }
     ssize_t sent = 0;
-    if (client->ring_count == 0) {
-        do {
-            sent = send(client->ufd.fd, datagram->data, datagram->len, UM_SEND_FLAGS);
-        } while (sent < 0 && errno == EINTR);
+    if (client->queue.count == 0) {
+        sent = um_stream_write(&client->stream, datagram->data, datagram->len);
         if (sent == (ssize_t)datagram->len) {
             client->written_continues = datagram->continues;
+            if (client->stream.unsent || client->stream.pending) {
+                filter_holds_bytes(client);
+            }
             return;
         }
         if (sent < 0) {
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM) {
-                um_tcp_client_fail(client);
-                return;
-            }
-            sent = 0;
+            um_tcp_client_fail(client);
+            return;
         }
     }
     queue_push(client, datagram, (size_t)sent);
@@ -298,7 +279,7 @@ void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagra
 
 /* What has just been queued moves to a buffer of its size, so that many small datagrams behind a slow client take the
  * memory of their bytes and not of as many full batches. The buffer of the batch is used again at once. */
-static void queue_compact(struct um_tcp_session *session, struct um_datagram *datagram)
+static void queue_compact(struct um_tcp_src_session *session, struct um_datagram *datagram)
 {
     if (datagram->refs == 1 || datagram->len > session->base.datagram_max / 2) {
         return;
@@ -309,9 +290,7 @@ static void queue_compact(struct um_tcp_session *session, struct um_datagram *da
     }
     for (int i = 0; i < session->base.clients; i++) {
         struct um_tcp_client *client = session->clients[i];
-        uint32_t last = (client->ring_head + client->ring_count - 1) & (client->ring_size - 1);
-        if (client->ring_count > 0 && client->ring[last] == datagram) {
-            client->ring[last] = copy;
+        if (um_datagram_queue_replace_last(&client->queue, datagram, copy)) {
             copy->refs++;
             datagram->refs--;
         }
@@ -319,38 +298,27 @@ static void queue_compact(struct um_tcp_session *session, struct um_datagram *da
     um_datagram_unref(&session->base, copy);
 }
 
-/* Write the queue out as far as the socket takes it. */
+/* Write the queue out as far as the stream takes it. */
 void um_tcp_client_write(struct um_tcp_client *client)
 {
-    while (client->ring_count > 0) {
-        struct iovec iov[UM_WRITE_IOVECS];
-        int count = client->ring_count < UM_WRITE_IOVECS ? (int)client->ring_count : UM_WRITE_IOVECS;
-        for (int i = 0; i < count; i++) {
-            struct um_datagram *datagram = queue_at(client, (uint32_t)i);
-            size_t skip = i == 0 ? client->head_written : 0;
-            iov[i].iov_base = datagram->data + skip;
-            iov[i].iov_len = datagram->len - skip;
+    ssize_t taken = 1;
+    while (client->queue.count > 0 && taken > 0) {
+        size_t before = client->queue.bytes;
+        taken = um_datagram_queue_write(&client->queue, &client->stream);
+        account(client, before);
+        struct um_datagram *datagram;
+        while ((datagram = um_datagram_queue_written(&client->queue)) != NULL) {
+            release(client, datagram);
         }
-        struct msghdr msg = {.msg_iov = iov, .msg_iovlen = (size_t)count};
-        ssize_t sent = sendmsg(client->ufd.fd, &msg, UM_SEND_FLAGS);
-        if (sent < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM) {
-                um_tcp_client_fail(client);
-            }
-            break;
-        }
-        account(client, -sent);
-        for (int i = 0; i < count && sent > 0; i++) {
-            if ((size_t)sent < iov[i].iov_len) {
-                client->head_written += (size_t)sent;
-                break;
-            }
-            sent -= (ssize_t)iov[i].iov_len;
-            queue_pop(client);
-        }
+    }
+    if (taken < 0) {
+        um_tcp_client_fail(client);
+    }
+    if (client->queue.count == 0 && !um_stream_flush(&client->stream)) {
+        um_tcp_client_fail(client);
+    }
+    if (client->stream.pending) {
+        um_loop_post(client->session->base.env->loop, &client->session->base.command);
     }
     um_tcp_pressure(client->session);
 }
@@ -406,7 +374,7 @@ static void put_filtered(struct um_tcp_client *client, struct um_datagram *datag
 }
 
 /* A new random order for every datagram. */
-static void shuffle(struct um_tcp_session *session)
+static void shuffle(struct um_tcp_src_session *session)
 {
     for (int i = 0; i < session->base.clients; i++) {
         int j = (int)um_rng_range(&session->rng, 0, (uint64_t)i);
@@ -417,7 +385,7 @@ static void shuffle(struct um_tcp_session *session)
 
 void um_tcp_transmit(struct um_src_session *base, struct um_datagram *datagram)
 {
-    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
     int clients = base->clients;
     if (clients == 0) {
         base->drops.unheard_bytes += datagram->len;
@@ -441,14 +409,15 @@ void um_tcp_transmit(struct um_src_session *base, struct um_datagram *datagram)
 
 /* ---- waiting senders ---- */
 
-static int gather_fds(struct um_tcp_session *session, struct pollfd *fds, int max)
+static int gather_fds(struct um_tcp_src_session *session, struct pollfd *fds, int max)
 {
     int count = 0;
     fds[count++] = (struct pollfd){.fd = session->wake_fd, .events = POLLIN};
     for (int i = 0; i < session->base.clients && count < max; i++) {
         struct um_tcp_client *client = session->clients[i];
-        if (client->ring_count > 0) {
-            fds[count++] = (struct pollfd){.fd = client->ufd.fd, .events = POLLOUT};
+        if (um_tcp_client_has_output(client)) {
+            short events = client->stream.write_wants == UM_FD_WRITE ? POLLOUT : POLLIN;
+            fds[count++] = (struct pollfd){.fd = client->stream.fd, .events = events};
         }
     }
     return count;
@@ -458,7 +427,7 @@ static int gather_fds(struct um_tcp_session *session, struct pollfd *fds, int ma
  * somebody interrupts. Clients beyond the room for descriptors (out of memory) are left to the loop. */
 void um_tcp_wait(struct um_src_session *base)
 {
-    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
     struct pollfd few[UM_POLL_FEW], *fds = few;
     int max = base->clients + 1;
     if (max > UM_POLL_FEW) {
@@ -481,7 +450,7 @@ void um_tcp_wait(struct um_src_session *base)
         um_free(fds);
     }
     for (int i = 0; i < base->clients; i++) {
-        if (session->clients[i]->ring_count > 0) {
+        if (um_tcp_client_has_output(session->clients[i])) {
             um_tcp_client_write(session->clients[i]);
         }
     }
@@ -489,9 +458,9 @@ void um_tcp_wait(struct um_src_session *base)
 
 void um_tcp_resume(struct um_src_session *base)
 {
-    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
     for (int i = 0; i < base->clients; i++) {
-        if (session->clients[i]->ring_count > 0) {
+        if (um_tcp_client_has_output(session->clients[i])) {
             um_tcp_ask_loop_to_write(session->clients[i]);
         }
     }
@@ -499,7 +468,7 @@ void um_tcp_resume(struct um_src_session *base)
 
 void um_tcp_interrupt(struct um_src_session *base)
 {
-    struct um_tcp_session *session = UM_CONTAINER_OF(base, struct um_tcp_session, base);
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(base, struct um_tcp_src_session, base);
     uint64_t one = 1;
     ssize_t put = write(session->wake_fd, &one, sizeof one);
     (void)put; /* full means: already interrupted */
@@ -507,7 +476,7 @@ void um_tcp_interrupt(struct um_src_session *base)
 
 /* ---- reports ---- */
 
-void um_tcp_report_drops(struct um_tcp_session *session, uint64_t now_ns)
+void um_tcp_report_drops(struct um_tcp_src_session *session, uint64_t now_ns)
 {
     struct um_src_session *base = &session->base;
     um_src_session_lock(base);
@@ -525,7 +494,7 @@ void um_tcp_report_drops(struct um_tcp_session *session, uint64_t now_ns)
         return;
     }
     char text[64];
-    um_tcp_session_text(session, text, sizeof text);
+    um_tcp_src_session_text(session, text, sizeof text);
     if (!told_dropped) {
         bool paced = session->behavior == LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_SOURCE_PACED;
         um_log_limited(

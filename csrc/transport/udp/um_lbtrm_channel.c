@@ -7,8 +7,8 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "net/um_link_watch.h"
-#include "transport/um_local_addr.h"
+#include "transport/lbtr/um_lbtrm_rcv_engine.h"
+#include "transport/session/um_local_addr.h"
 #include "wire/um_lbtrm.h"
 
 struct um_lbtrm_channel {
@@ -20,9 +20,11 @@ struct um_lbtrm_channel {
     struct um_fd ufd;
     struct um_map sessions; /* um_lbtrm_channel_key -> um_lbtrm_session */
     struct um_lbtrm_channel_key last_key;
-    struct um_lbtrm_rcv *last; /* of last_key; NULL: unknown */
-    bool reading;              /* a read pass is on the stack: it frees the channel */
+    struct um_udp_rcv_session *last;  /* of last_key; NULL: unknown */
+    struct um_rcv_listener *listener; /* hears of sessions that are not joined; NULL: nobody does */
+    bool reading;                     /* a read pass is on the stack: it frees the channel */
     bool closed;
+    bool heard;    /* one of its sessions has begun */
     char name[32]; /* "a.b.c.d:port" */
 };
 
@@ -33,12 +35,12 @@ static bool same_key(const struct um_lbtrm_channel_key *a, const struct um_lbtrm
 
 /* ---- finding the session ---- */
 
-static struct um_lbtrm_rcv *find_session(struct um_lbtrm_channel *channel, const struct um_lbtrm_channel_key *key)
+static struct um_udp_rcv_session *find_session(struct um_lbtrm_channel *channel, const struct um_lbtrm_channel_key *key)
 {
     if (channel->last != NULL && same_key(&channel->last_key, key)) {
         return channel->last;
     }
-    struct um_lbtrm_rcv *session = um_map_get(&channel->sessions, key, sizeof *key);
+    struct um_udp_rcv_session *session = um_map_get(&channel->sessions, key, sizeof *key);
     if (session != NULL) {
         channel->last_key = *key;
         channel->last = session;
@@ -49,7 +51,7 @@ static struct um_lbtrm_rcv *find_session(struct um_lbtrm_channel *channel, const
 /* The session that a broken packet is put down to: the only one there is, or the only one of that sender. */
 struct suspect {
     uint32_t ip;
-    struct um_lbtrm_rcv *session;
+    struct um_udp_rcv_session *session;
     unsigned count;
 };
 
@@ -81,11 +83,31 @@ static void on_stranger(struct um_lbtrm_channel *channel)
                        &suspect);
     }
     if (suspect.count == 1) {
-        um_lbtrm_rcv_malformed(suspect.session, rc);
+        um_udp_rcv_session_malformed(suspect.session, rc);
     } else {
-        receivers->counts.lbtrm_unknown++;
+        receivers->counts.unjoined++;
         um_udp_tell_unknown(receivers, channel->name);
     }
+}
+
+/* A packet that tells where its session is: the listener may join it. */
+static struct um_udp_rcv_session *ask_listener(struct um_lbtrm_channel *channel, const struct um_lbtrm_channel_key *key,
+                                               uint64_t now_ns)
+{
+    const struct um_udp_datagram *datagram = &channel->owner->datagram;
+    struct um_lbtrm_packet packet;
+    if (datagram->oversized || um_lbtrm_decode(datagram->data, datagram->len, &packet) != UM_LBTR_OK ||
+        (packet.type != UM_LBTRM_DATA && packet.type != UM_LBTRM_SM)) {
+        return NULL;
+    }
+    const lbm_transport_source_info_t info = {.type = LBM_TRANSPORT_TYPE_LBTRM,
+                                              .src_ip = key->ip,
+                                              .src_port = (lbm_uint16_t)key->port,
+                                              .session_id = key->session_id,
+                                              .mc_group = channel->group,
+                                              .dest_port = channel->port};
+    channel->listener->on_stranger(channel->listener, &info, now_ns);
+    return find_session(channel, key);
 }
 
 static void on_datagram(void *user, uint64_t now_ns)
@@ -94,16 +116,20 @@ static void on_datagram(void *user, uint64_t now_ns)
     struct um_udp_receivers *receivers = channel->owner;
     const struct um_udp_datagram *datagram = &receivers->datagram;
     struct um_lbtrm_session header;
-    struct um_lbtrm_rcv *session = NULL;
+    struct um_udp_rcv_session *session = NULL;
     if (!channel->closed && um_lbtrm_peek(datagram->data, datagram->len, &header)) {
         struct um_lbtrm_channel_key key = {
             .ip = datagram->from_ip, .port = header.ucast_port, .session_id = header.session_id};
         session = find_session(channel, &key);
+        if (__builtin_expect(session == NULL && channel->listener != NULL, 0)) {
+            session = ask_listener(channel, &key, now_ns);
+        }
     }
     if (__builtin_expect(session != NULL && !datagram->oversized, 1)) {
-        um_lbtrm_rcv_datagram(session, now_ns);
+        um_udp_rcv_session_enter(session);
+        um_lbtrm_rcv_engine_on_packet(session->engine, now_ns, datagram->data, datagram->len, datagram->from_ip);
     } else if (session != NULL) {
-        um_lbtrm_rcv_malformed(session, UM_LBTR_SIZE);
+        um_udp_rcv_session_malformed(session, UM_LBTR_SIZE);
     } else {
         on_stranger(channel);
     }
@@ -131,32 +157,26 @@ static void on_readable(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 static int open_socket(struct um_lbtrm_channel *channel)
 {
     struct um_udp_receivers *receivers = channel->owner;
-    const struct um_context_options *opts = receivers->env->opts;
+    const struct um_context_options *opts = receivers->base.env->opts;
     struct in_addr group = {.s_addr = channel->group};
     struct um_iface iface;
     struct um_udp_config config = {
         .datagram_max = um_udp_receive_size(opts->transport_lbtrm_receiver_datagram_max_size,
                                             opts->transport_lbtrm_datagram_max_size),
         .socket_buffer = opts->transport_lbtrm_receiver_socket_buffer,
+        .socket_buffer_origin = um_size_origin(opts->default_buffers.transport_lbtrm_receiver_socket_buffer),
         .socket_buffer_option = "transport_lbtrm_receiver_socket_buffer",
         .socket_buffer_log = "Core-5688-3274",
         .timestamps = opts->transport_lbtrm_receiver_timestamp != 0,
     };
-    if (um_multicast_iface(opts, &iface) != 0 || um_udp_receivers_open_reader(receivers) != 0 ||
+    if (um_multicast_iface(opts, &iface) != 0 || um_udp_receivers_open_reader(receivers, config.datagram_max) != 0 ||
         um_udp_open_group(receivers->reader, &channel->sock, &config, group, channel->port, &iface, false) != 0) {
         return -1;
     }
-    um_fd_init(&channel->ufd, channel->sock.fd, on_readable);
-    channel->ufd.arrivals = &channel->sock.packets;
-    if (um_loop_add_fd(receivers->env->loop, &channel->ufd, UM_FD_READ) != 0) {
-        um_udp_close(&channel->sock);
-        return -1;
-    }
-    um_link_watch_add(&receivers->env->links, receivers->env->loop, iface.addr.s_addr);
-    return 0;
+    return um_udp_watch(receivers, &channel->sock, &channel->ufd, on_readable, iface.addr);
 }
 
-struct um_lbtrm_channel *um_lbtrm_channel_get(struct um_udp_receivers *receivers, uint32_t group, uint16_t port)
+static struct um_lbtrm_channel *find_channel(const struct um_udp_receivers *receivers, uint32_t group, uint16_t port)
 {
     struct um_list *node;
     UM_LIST_FOREACH(node, &receivers->channels)
@@ -166,7 +186,27 @@ struct um_lbtrm_channel *um_lbtrm_channel_get(struct um_udp_receivers *receivers
             return channel;
         }
     }
-    struct um_lbtrm_channel *channel = um_calloc(1, sizeof *channel);
+    return NULL;
+}
+
+bool um_lbtrm_channel_in_use(const struct um_udp_receivers *receivers, uint32_t group, uint16_t port)
+{
+    const struct um_lbtrm_channel *channel = find_channel(receivers, group, port);
+    return channel != NULL && channel->heard;
+}
+
+void um_lbtrm_channel_heard(struct um_lbtrm_channel *channel)
+{
+    channel->heard = true;
+}
+
+struct um_lbtrm_channel *um_lbtrm_channel_get(struct um_udp_receivers *receivers, uint32_t group, uint16_t port)
+{
+    struct um_lbtrm_channel *channel = find_channel(receivers, group, port);
+    if (channel != NULL) {
+        return channel;
+    }
+    channel = um_calloc(1, sizeof *channel);
     if (channel == NULL) {
         um_error_nomem("LBT-RM group", sizeof *channel);
         return NULL;
@@ -187,8 +227,27 @@ struct um_lbtrm_channel *um_lbtrm_channel_get(struct um_udp_receivers *receivers
     return channel;
 }
 
+int um_lbtrm_channel_set_listener(struct um_lbtrm_channel *channel, struct um_rcv_listener *listener)
+{
+    if (channel->listener != NULL) {
+        return um_error(UM_EINVAL, "Core-9006-17", "%s: this group and port has a listener already", channel->name);
+    }
+    channel->listener = listener;
+    return 0;
+}
+
+void um_lbtrm_channel_remove_listener(struct um_udp_receivers *receivers, uint32_t group, uint16_t port,
+                                      const struct um_rcv_listener *listener)
+{
+    struct um_lbtrm_channel *channel = find_channel(receivers, group, port);
+    if (channel != NULL && channel->listener == listener) {
+        channel->listener = NULL;
+        um_lbtrm_channel_release(channel);
+    }
+}
+
 int um_lbtrm_channel_add(struct um_lbtrm_channel *channel, const struct um_lbtrm_channel_key *key,
-                         struct um_lbtrm_rcv *session)
+                         struct um_udp_rcv_session *session)
 {
     return um_map_put(&channel->sessions, key, sizeof *key, session) == 0
                ? 0
@@ -203,13 +262,11 @@ void um_lbtrm_channel_remove(struct um_lbtrm_channel *channel, const struct um_l
 
 void um_lbtrm_channel_release(struct um_lbtrm_channel *channel)
 {
-    if (channel->closed || um_map_count(&channel->sessions) != 0) {
+    if (channel->closed || channel->listener != NULL || um_map_count(&channel->sessions) != 0) {
         return;
     }
-    um_udp_bank_socket(channel->owner, &channel->sock);
     um_list_remove(&channel->node);
-    um_loop_remove_fd(channel->owner->env->loop, &channel->ufd);
-    um_udp_close(&channel->sock);
+    um_udp_unwatch(channel->owner, &channel->sock, &channel->ufd);
     channel->closed = true;
     if (!channel->reading) {
         free_channel(channel);

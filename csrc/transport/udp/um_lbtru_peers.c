@@ -6,14 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/um_random.h"
+
 void um_lbtru_peers_init(struct um_lbtru_peers *peers)
 {
     memset(peers, 0, sizeof *peers);
     um_map_init(&peers->by_address, NULL);
     um_list_init(&peers->all);
     um_list_init(&peers->changes);
+    um_u32_map_init(&peers->by_idx);
     um_list_init(&peers->ungreeted);
-    peers->next_idx = 1;
 }
 
 static void peer_free(struct um_lbtru_peer *peer)
@@ -29,6 +31,7 @@ void um_lbtru_peers_free(struct um_lbtru_peers *peers)
         peer_free(UM_CONTAINER_OF(peers->all.next, struct um_lbtru_peer, node));
     }
     um_map_clear(&peers->by_address);
+    um_u32_map_clear(&peers->by_idx);
 }
 
 /* Bytes without padding, for the map. */
@@ -50,6 +53,28 @@ struct um_lbtru_peer *um_lbtru_peers_find(const struct um_lbtru_peers *peers, co
     return um_map_get(&peers->by_address, key.bytes, sizeof key.bytes);
 }
 
+struct um_lbtru_peer *um_lbtru_peers_by_idx(const struct um_lbtru_peers *peers, uint32_t idx)
+{
+    return um_u32_map_get(&peers->by_idx, idx);
+}
+
+/* Both maps, or none. */
+static bool enter(struct um_lbtru_peers *peers, struct um_lbtru_peer *peer)
+{
+    struct address_key key = key_of(&peer->address);
+    do {
+        peer->idx = um_random_u32_nonzero();
+    } while (um_lbtru_peers_by_idx(peers, peer->idx) != NULL);
+    if (um_map_put(&peers->by_address, key.bytes, sizeof key.bytes, peer) != 0) {
+        return false;
+    }
+    if (um_u32_map_put(&peers->by_idx, peer->idx, peer) != 0) {
+        um_map_remove(&peers->by_address, key.bytes, sizeof key.bytes);
+        return false;
+    }
+    return true;
+}
+
 static void change(struct um_lbtru_peers *peers, struct um_lbtru_peer *peer)
 {
     if (!peer->changed) {
@@ -60,9 +85,11 @@ static void change(struct um_lbtru_peers *peers, struct um_lbtru_peer *peer)
 
 bool um_lbtru_peers_add(struct um_lbtru_peers *peers, const struct um_lbtru_address *address)
 {
-    struct address_key key = key_of(address);
     struct um_lbtru_peer *peer = um_calloc(1, sizeof *peer);
-    if (peer == NULL || um_map_put(&peers->by_address, key.bytes, sizeof key.bytes, peer) != 0) {
+    if (peer != NULL) {
+        peer->address = *address;
+    }
+    if (peer == NULL || !enter(peers, peer)) {
         um_free(peer);
         peers->no_memory++;
         return false;
@@ -70,8 +97,6 @@ bool um_lbtru_peers_add(struct um_lbtru_peers *peers, const struct um_lbtru_addr
     char ip[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &address->ip, ip, sizeof ip);
     snprintf(peer->text, sizeof peer->text, "LBT-RU:%s:%u", ip, address->port);
-    peer->address = *address;
-    peer->idx = peers->next_idx++;
     um_u32_map_init(&peer->topics);
     um_list_push_back(&peers->all, &peer->node);
     um_list_push_back(&peers->ungreeted, &peer->greet_node);
@@ -79,12 +104,14 @@ bool um_lbtru_peers_add(struct um_lbtru_peers *peers, const struct um_lbtru_addr
     return true;
 }
 
-void um_lbtru_peers_remove(struct um_lbtru_peers *peers, const struct um_lbtru_address *address)
+void um_lbtru_peers_remove(struct um_lbtru_peers *peers, const struct um_lbtru_address *address, uint64_t silent_ns)
 {
     struct address_key key = key_of(address);
     struct um_lbtru_peer *peer = um_map_remove(&peers->by_address, key.bytes, sizeof key.bytes);
     if (peer != NULL) {
+        um_u32_map_remove(&peers->by_idx, peer->idx);
         peer->gone = true;
+        peer->silent_ns = silent_ns;
         um_list_remove(&peer->greet_node);
         change(peers, peer);
     }
@@ -113,6 +140,16 @@ static void report_to_all(struct um_src_session *session, const struct um_lbtru_
     }
 }
 
+static void log_silence(struct um_lbtru_peers *peers, const struct um_src_session *session,
+                        const struct um_lbtru_peer *peer)
+{
+    um_log_limited(&peers->silent_log, um_loop_now(session->env->loop), UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-9004-6",
+                   "%s: disconnected: nothing was heard of this receiver for %llu ms "
+                   "(transport_lbtru_client_activity_timeout %lu)",
+                   peer->text, (unsigned long long)(peer->silent_ns / UM_NS_PER_MS),
+                   session->first.transport_lbtru_client_activity_timeout);
+}
+
 void um_lbtru_peers_report(struct um_lbtru_peers *peers, struct um_src_session *session)
 {
     for (;;) {
@@ -132,6 +169,9 @@ void um_lbtru_peers_report(struct um_lbtru_peers *peers, struct um_src_session *
             peer->announced = true;
             report_to_all(session, peer, true);
         } else if (gone) {
+            if (peer->silent_ns != 0) {
+                log_silence(peers, session, peer);
+            }
             if (peer->announced) {
                 report_to_all(session, peer, false);
             }

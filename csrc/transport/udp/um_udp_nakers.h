@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "transport/um_src_session.h"
+#include "transport/session/um_src_session.h"
 
 #define UM_UDP_NAKERS 256u
 

@@ -1,19 +1,8 @@
-/* The source sessions of a context and UDP transport: the rate limits they share,
- * which one is next to be shared, statistics of all. See um_udp_source.h. [loop] */
+/* What the source sessions of a context and UDP transport share: the rate limits,
+ * the reader, the warnings of later sources. See um_udp_src_session.h. [loop] */
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "transport/udp/um_udp_source.h"
-#include "transport/um_src_sessions.h"
-
-static struct um_udp_sources *pool_of(struct um_src_transport *base)
-{
-    return UM_CONTAINER_OF(base, struct um_udp_sources, base);
-}
-
-static struct um_udp_source *source_of(struct um_list *node)
-{
-    return UM_CONTAINER_OF(node, struct um_udp_source, node);
-}
+#include "transport/udp/um_udp_src_session.h"
 
 size_t um_udp_datagram_limit(size_t configured, const char *option)
 {
@@ -25,23 +14,35 @@ size_t um_udp_datagram_limit(size_t configured, const char *option)
     return configured > UM_LBTR_DATAGRAM_MAX ? UM_LBTR_DATAGRAM_MAX : configured;
 }
 
-struct um_src_transport *um_udp_sources_create(struct um_transport_env *env, const struct um_src_transport_ops *ops,
-                                               const struct um_lbtr_limiter_config *limits, size_t datagram_max)
+size_t um_udp_smart_datagram(const struct um_source_options *opts, size_t datagram_max, size_t transport_overhead)
+{
+    size_t wanted = (size_t)opts->smart_src_max_message_length + UM_SRC_SMART_HEADERS + transport_overhead;
+    return wanted < datagram_max ? wanted : datagram_max;
+}
+
+uint32_t um_udp_smart_buffers(uint32_t wanted, size_t datagram_max, const char *option, const char *topic)
+{
+    return um_src_smart_count(wanted, UM_LBTR_WINDOW_DATAGRAMS_MAX, datagram_max, option, "Core-9941-3131", topic);
+}
+
+struct um_src_transport *um_udp_sources_create(struct um_transport_env *env,
+                                               const struct um_lbtr_limiter_config *limits)
 {
     struct um_udp_sources *pool = um_calloc(1, sizeof *pool);
     if (pool == NULL) {
         um_error_nomem("UDP sources", sizeof *pool);
         return NULL;
     }
-    pool->reader = um_udp_reader_create(env->opts->multiple_receive_maximum_datagrams, datagram_max, false);
+    /* NAKs are as long as their senders allow: what this side sends at most says nothing about that. */
+    pool->reader = um_udp_reader_create(env->opts->multiple_receive_maximum_datagrams, UM_LBTR_DATAGRAM_MAX, false);
     if (pool->reader == NULL) {
-        um_error_nomem("UDP sources: receive buffers", datagram_max);
+        um_error_nomem("UDP sources: receive buffers", UM_LBTR_DATAGRAM_MAX);
         um_free(pool);
         return NULL;
     }
-    pool->base.ops = ops;
-    pool->env = env;
-    um_list_init(&pool->sessions);
+    struct um_lbtr_limiter_config repairs = *limits;
+    repairs.data_bps = 0;
+    um_lbtr_limiter_init(&pool->smart_limiter, &repairs);
     um_lbtr_limiter_init(&pool->limiter, limits);
     um_loss_rate_init();
     return &pool->base;
@@ -49,107 +50,56 @@ struct um_src_transport *um_udp_sources_create(struct um_transport_env *env, con
 
 void um_udp_sources_destroy(struct um_src_transport *base)
 {
-    struct um_udp_sources *pool = pool_of(base);
-    while (!um_list_empty(&pool->sessions)) {
-        um_udp_source_close(source_of(pool->sessions.next));
-    }
+    struct um_udp_sources *pool = um_udp_sources_of(base);
     um_udp_reader_destroy(pool->reader);
     um_free(pool);
-}
-
-static struct um_src_session *session_at(struct um_list *node)
-{
-    return &source_of(node)->base;
-}
-
-int um_udp_sources_stats(struct um_src_transport *base, lbm_src_transport_stats_t *out, int max)
-{
-    return um_src_sessions_stats(&pool_of(base)->sessions, session_at, out, max);
-}
-
-void um_udp_sources_stats_reset(struct um_src_transport *base)
-{
-    um_src_sessions_stats_reset(&pool_of(base)->sessions, session_at);
-}
-
-void um_udp_sources_flush(struct um_src_transport *base)
-{
-    um_src_sessions_flush(&pool_of(base)->sessions, session_at);
-}
-
-int um_udp_sources_count(const struct um_udp_sources *pool, uint16_t port)
-{
-    const struct um_list *it;
-    int count = 0;
-    UM_LIST_FOREACH(it, &pool->sessions)
-    {
-        const struct um_udp_source *source = source_of((struct um_list *)it);
-        count += source->in_pool && source->pool_port == port;
-    }
-    return count;
-}
-
-struct um_udp_source *um_udp_sources_pick(struct um_udp_sources *pool, uint16_t port)
-{
-    struct um_list *start = pool->next != NULL ? &pool->next->node : pool->sessions.next, *it = start;
-    do {
-        if (it != &pool->sessions) {
-            struct um_udp_source *source = source_of(it);
-            if (source->in_pool && source->pool_port == port) {
-                pool->next = it->next == &pool->sessions ? NULL : source_of(it->next);
-                return source;
-            }
-        }
-        it = it->next;
-    } while (it != start);
-    return NULL;
 }
 
 /* ---- the first source of a session decides ---- */
 
 #define COMPARED(id, field)                                                                                            \
     {                                                                                                                  \
-        id, #field, (unsigned long)opts->field, (unsigned long)source->first.field                                     \
+        id, #field, (unsigned long)opts->field, (unsigned long)base->first.field                                       \
     }
 
-struct compared {
-    const char *id, *option;
-    unsigned long wanted, has;
-};
-
-static void warn(const struct um_udp_source *source, const char *topic, const struct compared *list, size_t count)
+static void warn(const struct um_src_session *base, const char *topic, const struct um_src_decided *list, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].wanted != list[i].has) {
-            um_log(UM_LOG_WARNING, list[i].id,
-                   "source \"%s\": %s %lu is ignored: the session on UDP port %u was made by its first source with %lu",
-                   topic, list[i].option, list[i].wanted, source->port, list[i].has);
-        }
-    }
+    um_src_pool_warn(topic, "on UDP port", um_udp_src_session_of(base)->port, list, count);
 }
 
-void um_lbtrm_source_compare(const struct um_udp_source *source, const struct um_source_options *opts,
-                             const char *topic)
+/* Smart sessions reserve their window by the count of its buffers, which is a power of two. */
+#define COMPARED_BUFFERS(id, field)                                                                                    \
+    {                                                                                                                  \
+        id, #field, um_src_smart_power((uint32_t)opts->field, UM_LBTR_WINDOW_DATAGRAMS_MAX),                           \
+            (unsigned long)base->first.field                                                                           \
+    }
+
+void um_lbtrm_src_engine_compare(const struct um_src_session *base, const struct um_source_options *opts,
+                                 const char *topic)
 {
-    const struct compared list[] = {
+    const struct um_src_decided list[] = {
         COMPARED("Core-5688-1284", transport_lbtrm_tgsz),
         COMPARED("Core-5688-1285", transport_lbtrm_ignore_interval),
         COMPARED("Core-5688-1286", transport_lbtrm_sm_minimum_interval),
         COMPARED("Core-5688-1287", transport_lbtrm_sm_maximum_interval),
-        COMPARED("Core-5688-1288", transport_lbtrm_transmission_window_size),
-        COMPARED("Core-5688-1289", transport_lbtrm_transmission_window_limit),
         COMPARED("Core-5688-1290", transport_lbtrm_coalesce_threshold),
     };
-    warn(source, topic, list, sizeof list / sizeof list[0]);
+    const struct um_src_decided windows[] = {
+        COMPARED("Core-5688-1288", transport_lbtrm_transmission_window_size),
+        COMPARED("Core-5688-1289", transport_lbtrm_transmission_window_limit),
+    };
+    const struct um_src_decided smart[] = {
+        COMPARED_BUFFERS("Core-5688-1301", transport_lbtrm_smart_src_transmission_window_buffer_count),
+    };
+    warn(base, topic, list, sizeof list / sizeof list[0]);
+    warn(base, topic, base->place.smart ? smart : windows, base->place.smart ? 1 : 2);
 }
 
-void um_lbtru_source_compare(const struct um_udp_source *source, const struct um_source_options *opts,
-                             const char *topic)
+void um_lbtru_src_engine_compare(const struct um_src_session *base, const struct um_source_options *opts,
+                                 const char *topic)
 {
-    const struct compared list[] = {
+    const struct um_src_decided list[] = {
         COMPARED("Core-5688-1291", transport_lbtru_client_map_size),
-        COMPARED("Core-5688-1292", transport_lbtru_transmission_window_size),
-        COMPARED("Core-5688-1293", transport_lbtru_transmission_window_limit),
         COMPARED("Core-5688-1294", transport_lbtru_ignore_interval),
         COMPARED("Core-5688-1295", transport_lbtru_sm_minimum_interval),
         COMPARED("Core-5688-1296", transport_lbtru_sm_maximum_interval),
@@ -157,5 +107,13 @@ void um_lbtru_source_compare(const struct um_udp_source *source, const struct um
         COMPARED("Core-5688-1298", transport_lbtru_coalesce_threshold),
         COMPARED("Core-5688-1299", transport_source_side_filtering_behavior),
     };
-    warn(source, topic, list, sizeof list / sizeof list[0]);
+    const struct um_src_decided windows[] = {
+        COMPARED("Core-5688-1292", transport_lbtru_transmission_window_size),
+        COMPARED("Core-5688-1293", transport_lbtru_transmission_window_limit),
+    };
+    const struct um_src_decided smart[] = {
+        COMPARED_BUFFERS("Core-5688-1302", transport_lbtru_smart_src_transmission_window_buffer_count),
+    };
+    warn(base, topic, list, sizeof list / sizeof list[0]);
+    warn(base, topic, base->place.smart ? smart : windows, base->place.smart ? 1 : 2);
 }

@@ -1,13 +1,17 @@
 /* Receives what stream_source sends and checks every message, for the network tests.
  *
- *   stream_sink -c FILE [-t TOPIC] [-n MESSAGES] [-i MS] [-a] [-u US]
+ *   stream_sink -c FILE [-t TOPIC] [-n MESSAGES] [-i MS] [-a] [-u US] [-x]
  *
  * -n N   end when numbers 0 to N-1 of a source have all been delivered or reported as lost
- * -i MS  print "progress SECONDS DELIVERED LOST" at this interval (SECONDS of CLOCK_MONOTONIC)
+ * -i MS  print "progress SECONDS DELIVERED LOST AWAITED" at this interval (SECONDS of CLOCK_MONOTONIC; AWAITED: the
+ *        next number of the source that spoke last)
  * -a     arrival order: messages may overtake each other
  * -u US  spend so long on every message
+ * -x     receive on an XSP
  *
  * SIGUSR1: print "latency" with the percentiles since the last time, as a JSON text, at the next message.
+ *
+ * SIGUSR2: NAKs off (lbm_context_set_nak_cutoff), the next time on; prints "naks off" and "naks on".
  *
  * Prints "begin SOURCE" and "end SOURCE" for the events of sessions; at the end (SIGTERM too) "final" with a JSON text.
  * Every number must be delivered or reported, once, in order, except those "away" between the end of a session and its
@@ -17,6 +21,7 @@
 #include <signal.h>
 #include <lbm/um.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "stream.h"
@@ -45,19 +50,27 @@ static struct {
     const char *config, *topic;
     uint64_t messages;
     unsigned progress_ms, spend_us;
-    bool arrival_order;
+    bool arrival_order, on_xsp;
 } options = {.topic = STREAM_TOPIC};
 
 static struct source_state *sources[SOURCES];
 static size_t sources_used;
 static struct stream_histogram latency;
-static atomic_uint_fast64_t delivered, lost;
-static atomic_int done, latency_wanted;
+static atomic_uint_fast64_t delivered, lost, awaited; /* awaited: the next number of whoever spoke last */
+static atomic_int done, latency_wanted, cutoff_wanted;
+static lbm_xsp_t *xsp;      /* with -x */
+static unsigned xsp_begins; /* sessions that began on the thread of an XSP; written there */
 
 static void on_usr1(int number)
 {
     (void)number;
     atomic_store(&latency_wanted, 1);
+}
+
+static void on_usr2(int number)
+{
+    (void)number;
+    atomic_store(&cutoff_wanted, 1);
 }
 
 static void on_term(int number)
@@ -109,6 +122,7 @@ static void add_missing(struct source_state *state, uint64_t first, uint64_t las
 
 static void finish_if_complete(const struct source_state *state)
 {
+    atomic_store(&awaited, state->next);
     if (options.messages != 0 && state->next >= options.messages) {
         atomic_store(&done, 1);
     }
@@ -138,10 +152,12 @@ static void measure(struct source_state *state, uint64_t due_ns)
     uint64_t now = stream_now_ns();
     if (atomic_load_explicit(&latency_wanted, memory_order_relaxed) != 0) {
         atomic_store(&latency_wanted, 0);
+        flockfile(stdout); /* no log line of another thread in between */
         printf("latency {\"messages\": %lu, ", latency.total);
         stream_print_histogram("latency_us", &latency);
         printf("}\n");
         fflush(stdout);
+        funlockfile(stdout);
         latency = (struct stream_histogram){0};
     }
     stream_histogram_add(&latency, now > due_ns ? now - due_ns : 0);
@@ -210,6 +226,13 @@ static void on_loss(struct source_state *state, const lbm_msg_t *msg, bool burst
     finish_if_complete(state);
 }
 
+static bool on_thread_of_xsp(void)
+{
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    return strncmp(name, "xsp:", 4) == 0;
+}
+
 static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 {
     struct source_state *state = state_of(msg->source);
@@ -227,6 +250,7 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     case LBM_MSG_EOS:
         state->rejoined = msg->type == LBM_MSG_BOS && state->ends > 0;
         state->begins += msg->type == LBM_MSG_BOS;
+        xsp_begins += msg->type == LBM_MSG_BOS && on_thread_of_xsp();
         state->ends += msg->type == LBM_MSG_EOS;
         printf("%s %s\n", msg->type == LBM_MSG_BOS ? "begin" : "end", msg->source);
         fflush(stdout);
@@ -248,11 +272,8 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
            (member)->nak_stm_max, (member)->nak_tx_max, (member)->duplicate_data, (member)->unrecovered_txw,           \
            (member)->unrecovered_tmo)
 
-static void print_transport(lbm_rcv_t *rcv)
+static void print_transport(const lbm_rcv_transport_stats_t *stats, int count)
 {
-    lbm_rcv_transport_stats_t stats[SOURCES];
-    int count = SOURCES;
-    stream_check(lbm_rcv_retrieve_all_transport_stats(rcv, &count, stats), "lbm_rcv_retrieve_all_transport_stats");
     printf("\"transport\": [");
     for (int i = 0; i < count; i++) {
         printf("%s{\"source\": \"%s\", ", i == 0 ? "" : ", ", stats[i].source);
@@ -292,7 +313,7 @@ static void print_sources(void)
 
 static void parse(int argc, char **argv)
 {
-    for (int option; (option = getopt(argc, argv, "t:c:n:i:au:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "t:c:n:i:au:x")) != -1;) {
         switch (option) {
         case 'c':
             options.config = optarg;
@@ -309,6 +330,9 @@ static void parse(int argc, char **argv)
         case 'a':
             options.arrival_order = true;
             break;
+        case 'x':
+            options.on_xsp = true;
+            break;
         case 'u':
             options.spend_us = (unsigned)strtoul(optarg, NULL, 10);
             break;
@@ -322,14 +346,48 @@ static void parse(int argc, char **argv)
     }
 }
 
-static void wait_for_the_end(void)
+static lbm_xsp_t *map_to_xsp(lbm_context_t *ctx, lbm_new_transport_info_t *info, void *clientd)
+{
+    (void)ctx, (void)info, (void)clientd;
+    return xsp;
+}
+
+static lbm_context_t *open_context(void)
+{
+    lbm_context_t *ctx;
+    lbm_context_attr_t *attr;
+    lbm_transport_mapping_func_t mapping = {map_to_xsp, NULL};
+    stream_check(lbm_context_attr_create(&attr), "lbm_context_attr_create");
+    stream_check(lbm_context_attr_setopt(attr, "transport_mapping_function", &mapping, sizeof mapping), "mapping");
+    stream_check(lbm_context_create(&ctx, attr, NULL, NULL), "lbm_context_create");
+    stream_check(lbm_context_attr_delete(attr), "lbm_context_attr_delete");
+    if (options.on_xsp) {
+        stream_check(lbm_xsp_create(&xsp, ctx, NULL, NULL), "lbm_xsp_create");
+    }
+    return ctx;
+}
+
+static void change_cutoff(lbm_context_t *ctx)
+{
+    static bool off;
+    off = !off;
+    int flag = off ? LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS : LBM_NAK_CUTOFF_FLAG_ENABLE_NAKS;
+    stream_check(lbm_context_set_nak_cutoff(ctx, flag), "lbm_context_set_nak_cutoff");
+    printf("naks %s\n", off ? "off" : "on");
+    fflush(stdout);
+}
+
+static void wait_for_the_end(lbm_context_t *ctx)
 {
     unsigned step_ms = options.progress_ms != 0 ? options.progress_ms : 10;
     while (!atomic_load(&done)) {
         usleep(step_ms * 1000);
+        if (atomic_exchange(&cutoff_wanted, 0) != 0) {
+            change_cutoff(ctx);
+        }
         if (options.progress_ms != 0) {
-            printf("progress %.3f %lu %lu\n", (double)stream_now_ns() / 1e9, atomic_load(&delivered),
-                   atomic_load(&lost));
+            printf("progress %.3f %lu %lu %lu\n", (double)stream_now_ns() / 1e9, atomic_load(&delivered),
+                   atomic_load(&lost), atomic_load(&awaited));
             fflush(stdout);
         }
     }
@@ -338,7 +396,8 @@ static void wait_for_the_end(void)
 int main(int argc, char **argv)
 {
     static um_rcv_stats_t stats;
-    lbm_context_t *ctx;
+    static lbm_rcv_transport_stats_t transport[SOURCES];
+    int count = SOURCES;
     lbm_topic_t *topic;
     lbm_rcv_t *rcv;
     parse(argc, argv);
@@ -346,20 +405,25 @@ int main(int argc, char **argv)
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = on_usr1;
     sigaction(SIGUSR1, &action, NULL);
+    action.sa_handler = on_usr2;
+    sigaction(SIGUSR2, &action, NULL);
     stream_check(lbm_log(stream_log, NULL), "lbm_log");
     stream_check(lbm_config(options.config), "lbm_config");
-    stream_check(lbm_context_create(&ctx, NULL, NULL, NULL), "lbm_context_create");
+    lbm_context_t *ctx = open_context();
     stream_check(lbm_rcv_topic_lookup(&topic, ctx, options.topic, NULL), "lbm_rcv_topic_lookup");
     stream_check(lbm_rcv_create(&rcv, ctx, topic, on_message, NULL, NULL), "lbm_rcv_create");
     printf("created\n");
     fflush(stdout);
-    wait_for_the_end();
+    wait_for_the_end(ctx);
     stream_check(um_rcv_stats(rcv, NULL, &stats), "um_rcv_stats");
-    printf("final {\"um_missing\": %lu, \"um_lost\": %lu, \"um_discarded\": %lu, \"um_duplicates\": %lu, ",
-           stats.missing, stats.lost, stats.discarded, stats.duplicates);
-    print_transport(rcv);
+    stream_check(lbm_rcv_retrieve_all_transport_stats(rcv, &count, transport), "lbm_rcv_retrieve_all_transport_stats");
     stream_check(lbm_rcv_delete(rcv), "lbm_rcv_delete");
-    stream_check(lbm_context_delete(ctx), "lbm_context_delete");
+    stream_check(options.on_xsp ? lbm_xsp_delete(xsp) : 0, "lbm_xsp_delete");
+    stream_check(lbm_context_delete(ctx), "lbm_context_delete"); /* from now on nobody else prints */
+    printf("final {\"xsp_begins\": %u, \"um_missing\": %lu, \"um_lost\": %lu, \"um_discarded\": %lu, "
+           "\"um_duplicates\": %lu, ",
+           xsp_begins, stats.missing, stats.lost, stats.discarded, stats.duplicates);
+    print_transport(transport, count);
     printf(", ");
     stream_print_histogram("latency_us", &latency);
     printf(", ");

@@ -109,11 +109,13 @@ static void send_all(lbm_src_t *src, uint64_t stream)
         stream_check(lbm_src_send(src, message, options.size, flush ? LBM_MSG_FLUSH : 0), "lbm_src_send");
         stream_histogram_add(&calls, stream_now_ns() - before);
     }
+    flockfile(stdout); /* no log line of another thread in between */
     printf("sent {\"stream\": %lu, \"sent\": %lu, \"seconds\": %.3f, ", stream, number,
            (double)(stream_now_ns() - begin) / 1e9);
     stream_print_histogram("call_us", &calls);
     printf("}\n");
     fflush(stdout);
+    funlockfile(stdout);
     free(message);
 }
 
@@ -127,6 +129,7 @@ static void print_final(lbm_src_t *src)
 {
     lbm_src_transport_stats_t stats;
     stream_check(lbm_src_retrieve_transport_stats(src, &stats), "lbm_src_retrieve_transport_stats");
+    flockfile(stdout);
     printf("final {\"source\": \"%s\", ", stats.source);
     if (stats.type == LBM_TRANSPORT_STAT_LBTRM) {
         PRINT_COMMON(&stats.transport.lbtrm);
@@ -137,6 +140,7 @@ static void print_final(lbm_src_t *src)
     }
     printf("}\n");
     fflush(stdout);
+    funlockfile(stdout);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,407 @@
+/* Recovery of one stream. See um_recovery.h. */
+#include "delivery/um_recovery.h"
+
+#include <string.h>
+
+#include "base/um_mem.h"
+#include "base/um_sqn.h"
+#include "base/um_timer.h"
+
+#define OPENING_LOOK_NS (20 * UM_NS_PER_MS) /* the controller still waits for the transport before it begins */
+
+void um_recovery_init(struct um_recovery *recovery, const struct um_recovery_config *config,
+                      const struct um_recovery_ops *ops, void *user, struct um_dc *dc)
+{
+    memset(recovery, 0, sizeof *recovery);
+    recovery->config = *config;
+    recovery->ops = ops;
+    recovery->user = user;
+    recovery->dc = dc;
+    recovery->armed_ns = UM_NEVER;
+    um_u32_map_init(&recovery->by_sqn);
+}
+
+void um_recovery_fini(struct um_recovery *recovery)
+{
+    um_u32_map_clear(&recovery->by_sqn);
+    um_free(recovery->requests);
+    recovery->requests = NULL;
+    recovery->request_count = recovery->request_capacity = 0;
+}
+
+static void arm(struct um_recovery *recovery, uint64_t due_ns)
+{
+    if (due_ns < recovery->armed_ns) {
+        recovery->armed_ns = due_ns;
+        recovery->ops->set_timer(recovery->user, due_ns);
+    }
+}
+
+/* ---- requests for numbers ---- */
+
+static bool is_replay(const struct um_recovery *recovery, uint32_t sqn)
+{
+    return recovery->replayed && um_sqn_older(sqn, recovery->replay_end);
+}
+
+static uint32_t find_request(const struct um_recovery *recovery, uint32_t sqn)
+{
+    uintptr_t place = (uintptr_t)um_u32_map_get(&recovery->by_sqn, sqn);
+    return place != 0 ? (uint32_t)(place - 1) : recovery->request_count;
+}
+
+static void forget_request(struct um_recovery *recovery, uint32_t i)
+{
+    um_u32_map_remove(&recovery->by_sqn, recovery->requests[i].sqn);
+    if (i != --recovery->request_count) {
+        recovery->requests[i] = recovery->requests[recovery->request_count];
+        um_u32_map_put(&recovery->by_sqn, recovery->requests[i].sqn,
+                       (void *)(uintptr_t)(i + 1)); /* known: cannot fail */
+    }
+}
+
+static uint32_t outstanding_max(const struct um_recovery *recovery, uint32_t sqn)
+{
+    uint32_t max = is_replay(recovery, sqn) ? recovery->config.request_outstanding : recovery->config.otr_outstanding;
+    return max == 0 || max > UM_RECOVERY_OUTSTANDING_MAX ? UM_RECOVERY_OUTSTANDING_MAX : max;
+}
+
+static struct um_recovery_request *new_request(struct um_recovery *recovery, uint32_t sqn)
+{
+    if (recovery->request_count == recovery->request_capacity) {
+        uint32_t capacity = recovery->request_capacity == 0 ? 16 : recovery->request_capacity * 2;
+        struct um_recovery_request *requests = um_realloc(recovery->requests, capacity * sizeof *requests);
+        if (requests == NULL) {
+            return NULL;
+        }
+        recovery->requests = requests;
+        recovery->request_capacity = capacity;
+    }
+    if (um_u32_map_put(&recovery->by_sqn, sqn, (void *)(uintptr_t)(recovery->request_count + 1)) != 0) {
+        return NULL;
+    }
+    return &recovery->requests[recovery->request_count++];
+}
+
+static bool ask(struct um_recovery *recovery, uint32_t sqn, uint64_t now_ns)
+{
+    struct um_recovery_request *request = new_request(recovery, sqn);
+    if (request == NULL) {
+        return false;
+    }
+    bool replay = is_replay(recovery, sqn);
+    *request = (struct um_recovery_request){.sqn = sqn,
+                                            .first_ns = now_ns,
+                                            .interval_ns = replay ? recovery->config.request_interval_ns
+                                                                  : recovery->config.otr_interval_ns};
+    request->next_ns = now_ns + request->interval_ns;
+    recovery->stats.asked++;
+    arm(recovery, request->next_ns);
+    recovery->ops->ask(recovery->user, sqn);
+    return true;
+}
+
+/* Its time has come: the number is here, is asked for again, or is lost. */
+static void repeat(struct um_recovery *recovery, uint32_t i, uint64_t now_ns)
+{
+    struct um_recovery_request *request = &recovery->requests[i];
+    const struct um_recovery_config *config = &recovery->config;
+    struct um_dc_range missing;
+    uint32_t sqn = request->sqn;
+    bool replay = is_replay(recovery, sqn);
+    if (!um_dc_next_missing(recovery->dc, sqn, &missing) || missing.first != sqn) {
+        forget_request(recovery, i); /* the transport was faster, or it was lost with others */
+        return;
+    }
+    if (now_ns - request->first_ns >= (replay ? config->request_timeout_ns : config->otr_timeout_ns)) {
+        if (um_dc_abandon(recovery->dc, now_ns, sqn, 1, UM_DC_LOST)) {
+            recovery->stats.timed_out++;
+            forget_request(recovery, i);
+            return;
+        }
+    }
+    if (!replay) {
+        request->interval_ns = request->interval_ns * 2 < config->otr_interval_max_ns ? request->interval_ns * 2
+                                                                                      : config->otr_interval_max_ns;
+    }
+    request->next_ns = now_ns + request->interval_ns;
+    recovery->stats.repeated++;
+    recovery->ops->ask(recovery->user, sqn);
+}
+
+static void repeat_due(struct um_recovery *recovery, uint64_t now_ns)
+{
+    for (uint32_t i = recovery->request_count; i > 0; i--) { /* the last one takes the place of a forgotten one */
+        const struct um_recovery_request *request = &recovery->requests[i - 1];
+        if (now_ns >= request->next_ns ||
+            now_ns - request->first_ns >= (is_replay(recovery, request->sqn) ? recovery->config.request_timeout_ns
+                                                                             : recovery->config.otr_timeout_ns)) {
+            repeat(recovery, i - 1, now_ns);
+        }
+    }
+}
+
+/* ---- what to ask for ---- */
+
+/* May numbers be asked for that the transport left out? Else when. */
+static bool otr_begins(struct um_recovery *recovery, const struct um_dc_range *missing, uint64_t now_ns)
+{
+    const struct um_recovery_config *config = &recovery->config;
+    if (recovery->otr) {
+        return true;
+    }
+    uint64_t due_ns = missing->since_ns + config->otr_delay_ns;
+    size_t held =
+        um_dc_held(recovery->dc); /* the controller holds no more than the threshold, and leaves us the rest */
+    if (now_ns < due_ns && (held == 0 || held < config->otr_entries_threshold)) {
+        arm(recovery, due_ns);
+        return false;
+    }
+    recovery->otr = true;
+    bool alert = recovery->otr_times == 0 || now_ns - recovery->otr_alert_ns >= config->otr_alert_cooldown_ns;
+    recovery->otr_times = alert ? 1 : recovery->otr_times + 1;
+    recovery->otr_alert_ns = alert ? now_ns : recovery->otr_alert_ns;
+    recovery->ops->note(recovery->user, alert ? UM_RECOVERY_OTR_ALERT : UM_RECOVERY_OTR_AGAIN, recovery->otr_times - 1,
+                        now_ns);
+    return true;
+}
+
+/* What comes beyond the oldest missing number is held until that is here. */
+static bool within_window(const struct um_recovery *recovery, uint32_t sqn)
+{
+    struct um_dc_range oldest;
+    return recovery->config.window == 0 || !um_dc_waits_for_recovery(recovery->dc, &oldest) ||
+           sqn - oldest.first < recovery->config.window;
+}
+
+/* As many as may be asked for, the oldest first. */
+static void ask_more(struct um_recovery *recovery, uint64_t now_ns)
+{
+    struct um_dc_range missing;
+    while (!recovery->paused && um_dc_next_missing(recovery->dc, recovery->cursor, &missing)) {
+        if (recovery->request_count >= outstanding_max(recovery, missing.first) ||
+            !within_window(recovery, missing.first) ||
+            (!is_replay(recovery, missing.first) && !otr_begins(recovery, &missing, now_ns))) {
+            return;
+        }
+        if (find_request(recovery, missing.first) == recovery->request_count && !ask(recovery, missing.first, now_ns)) {
+            arm(recovery, now_ns + recovery->config.request_interval_ns); /* no memory */
+            return;
+        }
+        recovery->cursor = missing.first + 1;
+    }
+}
+
+static void look(struct um_recovery *recovery, uint64_t now_ns)
+{
+    struct um_dc_range oldest;
+    ask_more(recovery, now_ns);
+    bool missing = um_dc_waits_for_recovery(recovery->dc, &oldest);
+    recovery->unfinished = missing && is_replay(recovery, oldest.first);
+    recovery->otr = recovery->otr && missing;
+    if (um_dc_opens(recovery->dc)) {
+        recovery->unfinished = recovery->state == UM_RECOVERY_REPLAYING;
+        arm(recovery, now_ns + OPENING_LOOK_NS);
+    }
+}
+
+bool um_recovery_wanted(struct um_recovery *recovery, uint32_t first, uint32_t count, uint64_t now_ns)
+{
+    bool replay = recovery->state == UM_RECOVERY_REPLAYING && (first == recovery->replay_end || recovery->unfinished);
+    if (!replay && !recovery->config.off_transport) {
+        return false;
+    }
+    recovery->replayed = replay;
+    if (replay && um_sqn_newer(first + count, recovery->replay_end)) {
+        recovery->replay_end = first + count;
+        recovery->unfinished = true;
+    }
+    arm(recovery, now_ns); /* the controller may not be asked now */
+    return true;
+}
+
+void um_recovery_pause(struct um_recovery *recovery)
+{
+    recovery->paused = true;
+}
+
+void um_recovery_resume(struct um_recovery *recovery, uint64_t now_ns)
+{
+    if (recovery->paused) {
+        recovery->paused = false;
+        arm(recovery, now_ns);
+    }
+}
+
+/* ---- the beginning ---- */
+
+static void ask_info(struct um_recovery *recovery, uint64_t now_ns)
+{
+    uint32_t low = 0;
+    bool has_low = um_dc_oldest(recovery->dc, &low);
+    recovery->times++;
+    recovery->ask_ns = now_ns + recovery->config.info_interval_ns;
+    arm(recovery, recovery->ask_ns);
+    recovery->ops->ask_info(recovery->user, has_low, low);
+}
+
+void um_recovery_start(struct um_recovery *recovery, uint64_t now_ns)
+{
+    if (recovery->config.late_join) {
+        recovery->state = UM_RECOVERY_ASKING;
+        um_dc_await_recovery(recovery->dc);
+        ask_info(recovery, now_ns);
+    }
+}
+
+static void skip(struct um_recovery *recovery, uint64_t now_ns)
+{
+    recovery->state = UM_RECOVERY_IDLE;
+    recovery->ops->note(recovery->user, UM_RECOVERY_SKIPPED, recovery->times, now_ns);
+    um_dc_expect(recovery->dc, now_ns, 0, 0);
+}
+
+/* Nothing was sent yet: what follows is for us, from `next` on. */
+static void on_nothing(struct um_recovery *recovery, uint64_t now_ns, uint32_t next)
+{
+    uint32_t oldest;
+    if (um_dc_oldest(recovery->dc, &oldest) && um_sqn_newer(oldest, next)) {
+        recovery->replay_end = oldest;
+        um_dc_expect(recovery->dc, now_ns, next, oldest - next);
+        return;
+    }
+    um_dc_expect(recovery->dc, now_ns, next, 0);
+    um_dc_on_tsni(recovery->dc, now_ns, next - 1);
+    recovery->asks_last = recovery->config.ask_last && !um_dc_oldest(recovery->dc, &oldest);
+    recovery->times = 0;
+    recovery->ask_ns = now_ns;
+}
+
+/* By the option, or as the application chooses: a number that is offered, or the one after the newest. */
+static uint32_t beginning(struct um_recovery *recovery, uint64_t now_ns, uint32_t low, uint32_t end)
+{
+    const struct um_recovery_config *config = &recovery->config;
+    uint32_t first = low;
+    if (config->request_maximum != 0 && end - low > config->request_maximum) {
+        first = end - config->request_maximum;
+    }
+    if (recovery->ops->begin == NULL) {
+        return first;
+    }
+    uint32_t chosen = recovery->ops->begin(recovery->user, low, first, end - 1);
+    if (chosen - low > end - low) {
+        chosen = um_sqn_older(chosen, low) ? low : end;
+        recovery->ops->note(recovery->user, UM_RECOVERY_BEYOND, chosen, now_ns);
+    }
+    return chosen;
+}
+
+/* What came on the transport meanwhile is kept, whatever is told. */
+static void on_range(struct um_recovery *recovery, uint64_t now_ns, uint32_t low, uint32_t end)
+{
+    uint32_t first = beginning(recovery, now_ns, low, end), oldest;
+    if (um_dc_oldest(recovery->dc, &oldest) && um_sqn_older(oldest, first) && end - oldest <= UM_RECOVERY_RANGE_MAX) {
+        first = oldest;
+    }
+    if (um_dc_oldest(recovery->dc, &oldest) && um_sqn_newer(oldest, end) && oldest - low <= UM_RECOVERY_RANGE_MAX) {
+        end = recovery->replay_end = oldest; /* what was sent since the answer, and overtaken, is wanted too */
+    }
+    recovery->cursor = first;
+    recovery->ops->note(recovery->user, UM_RECOVERY_STARTED, end - first, now_ns);
+    um_dc_expect(recovery->dc, now_ns, first, end - first);
+    if (first == end) {
+        um_dc_on_tsni(recovery->dc, now_ns, end - 1); /* what follows is for us */
+    }
+}
+
+void um_recovery_on_info(struct um_recovery *recovery, uint64_t now_ns, uint32_t low, uint32_t high)
+{
+    uint32_t end = high + 1;
+    if (recovery->state != UM_RECOVERY_ASKING) {
+        return;
+    }
+    if (end - low > UM_RECOVERY_RANGE_MAX) {
+        recovery->ops->note(recovery->user, UM_RECOVERY_SENSELESS, end - low, now_ns);
+        return;
+    }
+    recovery->state = UM_RECOVERY_REPLAYING;
+    recovery->replay_end = end;
+    recovery->replayed = true;
+    recovery->cursor = low;
+    recovery->unfinished = true;
+    if (end == low) {
+        on_nothing(recovery, now_ns, low);
+    } else {
+        on_range(recovery, now_ns, low, end);
+    }
+    look(recovery, now_ns);
+    if (recovery->asks_last) {
+        arm(recovery, now_ns);
+    }
+}
+
+/* ---- what comes ---- */
+
+bool um_recovery_asked(const struct um_recovery *recovery, uint32_t sqn)
+{
+    return find_request(recovery, sqn) != recovery->request_count;
+}
+
+bool um_recovery_on_data(struct um_recovery *recovery, uint64_t now_ns, struct um_lbmc_msg *msg, struct um_buf *buf)
+{
+    uint32_t i = find_request(recovery, msg->sqn);
+    if (i == recovery->request_count) {
+        recovery->stats.unasked++;
+        return false;
+    }
+    forget_request(recovery, i);
+    recovery->stats.recovered++;
+    msg->present |= is_replay(recovery, msg->sqn) ? UM_LBMC_LATE_JOINED : UM_LBMC_RECOVERED;
+    um_dc_on_data(recovery->dc, now_ns, msg, buf);
+    look(recovery, now_ns);
+    return true;
+}
+
+void um_recovery_on_last(struct um_recovery *recovery, uint64_t now_ns, uint32_t last_sqn)
+{
+    if (recovery->asks_last) {
+        recovery->asks_last = false;
+        um_dc_on_tsni(recovery->dc, now_ns, last_sqn);
+    }
+}
+
+static void ask_last(struct um_recovery *recovery, uint64_t now_ns)
+{
+    uint32_t oldest;
+    if (recovery->times >= recovery->config.last_maximum || um_dc_oldest(recovery->dc, &oldest)) {
+        recovery->asks_last = false;
+        return;
+    }
+    recovery->times++;
+    recovery->ask_ns = now_ns + recovery->config.last_interval_ns;
+    recovery->ops->ask_last(recovery->user);
+}
+
+void um_recovery_on_timer(struct um_recovery *recovery, uint64_t now_ns)
+{
+    recovery->armed_ns = UM_NEVER;
+    bool asks_info = recovery->state == UM_RECOVERY_ASKING;
+    if (asks_info && now_ns >= recovery->ask_ns) {
+        if (recovery->times >= recovery->config.info_maximum) {
+            skip(recovery, now_ns);
+        } else {
+            ask_info(recovery, now_ns);
+        }
+    }
+    if (recovery->asks_last && now_ns >= recovery->ask_ns) {
+        ask_last(recovery, now_ns);
+    }
+    repeat_due(recovery, now_ns);
+    look(recovery, now_ns);
+    for (uint32_t i = 0; i < recovery->request_count; i++) {
+        arm(recovery, recovery->requests[i].next_ns);
+    }
+    if (recovery->state == UM_RECOVERY_ASKING || recovery->asks_last) {
+        arm(recovery, recovery->ask_ns);
+    }
+}

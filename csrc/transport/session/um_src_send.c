@@ -1,0 +1,335 @@
+/* Sending on a stream: the fast path of small messages, messages with headers or
+ * of several fragments, and runs of many. The caller's thread, under the session
+ * lock, down to the system call. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/um_clock.h"
+#include "base/um_error.h"
+#include "transport/session/um_src_message.h"
+#include "transport/session/um_src_numbers.h"
+#include "transport/session/um_src_parts.h"
+
+#define UM_RUN_ROUND 1024u /* messages of a run that enter the batch under one lock */
+
+static int send_fragments(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send,
+                          struct um_record_plan *plan, size_t size, bool may_wait)
+{
+    struct um_gather from = {send->iov, 0};
+    uint16_t marks = plan->batch_flags;
+    uint32_t count = (uint32_t)((send->len + size - 1) / size);
+    int rc = 0;
+    plan->fragmented = true;
+    plan->first_sqn = um_src_number_next(stream);
+    send->last_sqn = send->first_sqn + count - 1;
+    stream->special |= UM_STREAM_IN_MESSAGE;
+    session->open_messages++;
+    um_src_collect(session);
+    for (uint32_t k = 0; k < count && rc == 0; k++) {
+        size_t len = send->len - plan->offset < size ? send->len - plan->offset : size;
+        bool last = k + 1 == count;
+        if (k > 0 && may_wait && um_src_session_blocked(session)) {
+            um_src_push(session);
+            send->waited = true;
+            rc = um_src_wait_turn(session, stream, true);
+            if (rc != 0) {
+                break;
+            }
+            um_src_collect(session);
+        }
+        plan->batch_flags = (k == 0 ? marks & UM_LBMC_BATCH_START : 0) | (last ? marks & UM_LBMC_BATCH_END : 0);
+        size_t headers = um_record_headers_len(plan);
+        uint8_t *out = um_src_batch_reserve(session, stream->tidx, headers + len);
+        if (out == NULL) {
+            rc = -1;
+            break;
+        }
+        bool was_empty = out == session->batch->data;
+        uint32_t sqn = um_src_numbers_take(stream, 1);
+        um_record_write(out, plan, sqn, &from, len);
+        um_src_keep(stream, sqn, out, headers, headers + len);
+        stream->last_data_ns = session->batch_start_ns;
+        plan->offset += (uint32_t)len;
+        if (last) {
+            session->open_messages--;
+        }
+        um_src_batch_added(session, len, was_empty, last && (send->flags & LBM_MSG_FLUSH));
+    }
+    um_src_push(session);
+    if (plan->offset < send->len) { /* cut off: its remaining numbers are never sent, so receivers report the loss */
+        session->open_messages--;
+        um_src_numbers_take(stream, send->last_sqn - um_src_number_last(stream));
+    }
+    stream->special &= ~(unsigned)UM_STREAM_IN_MESSAGE;
+    um_src_wake_waiters(session);
+    um_src_session_relieve(session); /* a send refused because of this message gets its WAKEUP */
+    return rc;
+}
+
+int um_src_send_now(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send, uint16_t marks)
+{
+    struct um_record_plan plan = {.send = send, .tidx = stream->tidx, .batch_flags = marks};
+    size_t whole_max;
+    size_t size = um_fragment_size(session, send, marks != 0, &whole_max);
+    if (size == 0) {
+        return -1;
+    }
+    send->first_sqn = send->last_sqn = um_src_number_next(stream);
+    if (send->len > whole_max) {
+        bool may_wait =
+            !(send->flags & LBM_SRC_NONBLOCK) && !send->unconditional && !um_loop_in_family(session->env->loop);
+        return send_fragments(session, stream, send, &plan, size, may_wait);
+    }
+    size_t headers = um_record_headers_len(&plan);
+    uint8_t *out = um_src_batch_reserve(session, stream->tidx, headers + send->len);
+    if (out == NULL) {
+        return -1;
+    }
+    bool was_empty = out == session->batch->data;
+    struct um_gather from = {send->iov, 0};
+    um_record_write(out, &plan, um_src_numbers_take(stream, 1), &from, send->len);
+    um_src_keep(stream, send->first_sqn, out, headers, headers + send->len);
+    stream->last_data_ns = session->batch_start_ns;
+    um_src_batch_added(session, send->len, was_empty, send->flags & LBM_MSG_FLUSH);
+    return 0;
+}
+
+/* Lock; admitted. A number that is brought and not used is none. */
+static int send_admitted(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send)
+{
+    bool explicit = (stream->special & UM_STREAM_EXPLICIT_BATCH) || (send->flags & LBM_MSG_COMPLETE_BATCH);
+    uint32_t before = um_src_number_next(stream);
+    if (send->brings_number && um_src_number_bring(stream, send->number) != 0) {
+        return -1;
+    }
+    int rc = explicit ? um_src_send_explicit(session, stream, send) : um_src_send_now(session, stream, send, 0);
+    if (send->brings_number) {
+        um_src_number_settle(stream, send->number, before);
+    }
+    return rc;
+}
+
+int um_src_stream_send(struct um_src_stream *stream, struct um_send *send)
+{
+    struct um_src_session *session = stream->session;
+    if (session == NULL) {
+        return um_src_closing_error();
+    }
+    if (send->len > INT32_MAX) {
+        return um_error(UM_EINVAL, "CoreApi-5688-3236", "send: length %zu: must be at most %d bytes", send->len,
+                        INT32_MAX);
+    }
+    send->waited = false;
+    if (session->ops->takeover != NULL) {
+        return session->ops->takeover->send(stream, send);
+    }
+    um_src_session_lock(session);
+    int rc = um_src_session_admitted(session, stream, send);
+    if (rc == 0) {
+        if (stream->special & UM_STREAM_TSNI_QUIET) {
+            um_src_tsni_resume(session, stream);
+        }
+        rc = send_admitted(session, stream, send);
+        if (rc == 0) {
+            um_src_count(stream, send->len);
+        }
+    }
+    um_src_session_unlock(session);
+    return rc;
+}
+
+static __attribute__((noinline)) int send_plain_slow(struct um_src_stream *stream, const void *data, size_t len,
+                                                     int flags, bool *waited)
+{
+    if (stream->session != NULL && stream->session->ops->takeover != NULL) {
+        return stream->session->ops->takeover->send_plain(stream, data, len, flags, waited);
+    }
+    struct iovec iov = {(void *)data, len};
+    struct um_send send = {.iov = &iov, .iovcnt = 1, .len = len, .flags = flags};
+    int rc = um_src_stream_send(stream, &send);
+    *waited = send.waited;
+    return rc;
+}
+
+/* Lock. The message goes into the batch, which has room for it. */
+static inline __attribute__((always_inline)) void append(struct um_src_session *session, struct um_src_stream *stream,
+                                                         const void *data, size_t len, bool flush, bool keep)
+{
+    struct um_datagram *batch = session->batch;
+    size_t total = UM_LBMC_DATA_HDR_LEN + len;
+    uint8_t *out = batch->data + batch->len;
+    bool was_empty = batch->len == 0;
+    if (was_empty) {
+        session->batch_start_ns = um_clock_ns();
+    }
+    uint32_t sqn = um_src_numbers_take(stream, 1);
+    um_lbmc_put_data_hdr(out, UM_LBMC_HDR_DATA, (uint16_t)total, stream->tidx, sqn);
+    if (len > 0) {
+        memcpy(out + UM_LBMC_DATA_HDR_LEN, data, len);
+    }
+    if (keep) {
+        um_src_keep(stream, sqn, out, UM_LBMC_DATA_HDR_LEN, total);
+    }
+    batch->len += (uint32_t)total;
+    stream->last_data_ns = session->batch_start_ns;
+    session->batch_user_bytes += len;
+    um_src_count(stream, len);
+    if (flush || session->batch_user_bytes >= session->flush_at) {
+        session->sent_ns = was_empty ? session->batch_start_ns : 0;
+        if (flush) {
+            um_src_session_flush(session);
+        } else {
+            um_src_batch_full(session);
+        }
+        session->sent_ns = 0;
+    } else if (unlikely(was_empty)) {
+        um_src_batch_added(session, 0, true, false);
+    }
+}
+
+static inline bool has_room(const struct um_src_session *session, size_t len)
+{
+    const struct um_datagram *batch = session->batch;
+    return !um_src_session_blocked(session) && batch != NULL &&
+           batch->len + UM_LBMC_DATA_HDR_LEN + len <= session->datagram_max;
+}
+
+/* The fast path of a stream whose messages are kept. False: it is special otherwise, or does not fit. */
+static __attribute__((noinline)) bool append_special(struct um_src_session *session, struct um_src_stream *stream,
+                                                     const void *data, size_t len, bool flush)
+{
+    if (stream->special != UM_STREAM_KEPT || !has_room(session, len)) {
+        return false;
+    }
+    append(session, stream, data, len, flush, true);
+    return true;
+}
+
+/* Lock; the message is short enough to go in one piece. False: it does not fit the fast path now. */
+static inline bool append_plain(struct um_src_session *session, struct um_src_stream *stream, const void *data,
+                                size_t len, bool flush)
+{
+    const struct um_datagram *batch = session->batch;
+    if (unlikely(stream->special != 0 || um_src_session_blocked(session) || batch == NULL ||
+                 batch->len + UM_LBMC_DATA_HDR_LEN + len >
+                     session->datagram_max)) { /* has_room(), spelled out: faster */
+        return append_special(session, stream, data, len, flush);
+    }
+    append(session, stream, data, len, flush, false);
+    return true;
+}
+
+int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited)
+{
+    struct um_src_session *session = stream->session;
+    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || len >= session->plain_end)) {
+        return send_plain_slow(stream, data, len, flags, waited);
+    }
+    um_src_session_lock(session);
+    bool done = append_plain(session, stream, data, len, flags & LBM_MSG_FLUSH);
+    um_src_session_unlock(session);
+    if (unlikely(!done)) {
+        return send_plain_slow(stream, data, len, flags, waited);
+    }
+    *waited = false;
+    return 0;
+}
+
+/* Deleting the source waits for the run, whose next message then fails. */
+static void run_begins(struct um_src_session *session, struct um_src_stream *stream)
+{
+    um_src_session_lock(session);
+    stream->waiters++;
+    um_src_session_unlock(session);
+}
+
+static void run_ends(struct um_src_session *session, struct um_src_stream *stream)
+{
+    um_src_session_lock(session);
+    stream->waiters--;
+    if (stream->special & UM_STREAM_CLOSING) {
+        um_condition_signal_all(&session->changed);
+    }
+    um_src_session_unlock(session);
+}
+
+static inline const uint8_t *run_data(const struct um_send_run *run, size_t i)
+{
+    return run->base + (run->offsets != NULL ? run->offsets[i] : i * run->stride);
+}
+
+static inline size_t run_length(const struct um_send_run *run, size_t i)
+{
+    return run->lengths != NULL ? run->lengths[i] : run->length;
+}
+
+/* What can go by the fast path, under one lock; between two rounds other threads and the loop have their turn. */
+static void run_fast(struct um_src_session *session, struct um_src_stream *stream, struct um_send_run *run)
+{
+    size_t end = run->count - run->sent > UM_RUN_ROUND ? run->sent + UM_RUN_ROUND : run->count;
+    um_src_session_lock(session);
+    um_src_collect(session);
+    while (run->sent < end) {
+        size_t len = run_length(run, run->sent);
+        bool flush = (run->flags & LBM_MSG_FLUSH) && run->sent + 1 == run->count;
+        if (len >= session->plain_end || !append_plain(session, stream, run_data(run, run->sent), len, flush)) {
+            break;
+        }
+        run->sent++;
+    }
+    um_src_push(session);
+    um_src_session_unlock(session);
+}
+
+/* The next one by the path that can wait, fragment, hold or fail. */
+static int run_slow(struct um_src_stream *stream, struct um_send_run *run)
+{
+    int flags = run->flags;
+    bool waited;
+    flags &= run->sent == 0 ? ~0 : ~LBM_MSG_START_BATCH;
+    flags &= run->sent + 1 == run->count ? ~0 : ~(LBM_MSG_END_BATCH | LBM_MSG_FLUSH);
+    int rc = send_plain_slow(stream, run_data(run, run->sent), run_length(run, run->sent), flags, &waited);
+    run->waited |= waited;
+    run->sent += rc == 0;
+    return rc;
+}
+
+int um_src_stream_send_run(struct um_src_stream *stream, struct um_send_run *run)
+{
+    struct um_src_session *session = stream->session;
+    bool marked = run->flags & LBM_MSG_COMPLETE_BATCH;
+    int rc = 0;
+    run->sent = 0;
+    run->waited = false;
+    if (session == NULL) {
+        return um_src_closing_error();
+    }
+    if (session->ops->takeover != NULL) {
+        return session->ops->takeover->send_run(stream, run);
+    }
+    run_begins(session, stream);
+    while (run->sent < run->count && rc == 0) {
+        size_t before = run->sent;
+        if (!marked) {
+            run_fast(session, stream, run);
+        }
+        if (run->sent - before < UM_RUN_ROUND && run->sent < run->count) {
+            rc = run_slow(stream, run);
+        }
+    }
+    run_ends(session, stream);
+    return rc;
+}
+
+void um_src_stream_flush(struct um_src_stream *stream)
+{
+    struct um_src_session *session = stream->session;
+    if (session->ops->takeover != NULL) {
+        session->ops->takeover->flush(stream);
+        return;
+    }
+    um_src_session_lock(session);
+    um_src_release_held(session, stream);
+    um_src_session_flush(session);
+    um_src_session_unlock(session);
+}

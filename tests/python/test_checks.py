@@ -1,0 +1,210 @@
+"""The scheduler of the checks (tools/checks): order, shares of the processors, hang limits, seeds."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from checks import changes, ctests, main, process, schedule  # noqa: E402
+from checks.process import Tally  # noqa: E402
+from checks.schedule import Job, Pool, Result  # noqa: E402
+
+
+def job(name: str, seconds: float, share: float = 1.0, alone: bool = False) -> Job:
+    return Job(name, "stage", lambda: Tally(passed=1), seconds=seconds, share=share, alone=alone)
+
+
+def begun_together(jobs: list[Job]) -> list[str]:
+    """Names of those that a pool begins before any has ended."""
+    waiting = list(jobs)
+    running: list[Job] = []
+    while (one := schedule.next_to_begin(waiting, running)) is not None:
+        waiting.remove(one)
+        running.append(one)
+    return [one.name for one in running]
+
+
+def test_the_longest_begin_first_and_working_jobs_get_a_processor_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "CORES", 2)
+    jobs = [job("short", 1), job("long", 9), job("middle", 5), job("other", 4)]
+    assert begun_together(jobs) == ["long", "middle", "other"]  # shares are means: one more than there are processors
+
+
+def test_jobs_that_wait_run_beside_those_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "CORES", 2)
+    names = ["works", "works too", "works as well"]
+    jobs = [*(job(name, 9) for name in names), job("waits", 7, 0.1), job("fourth", 5)]
+    assert begun_together(jobs) == names
+    assert begun_together(jobs[1:]) == [*names[1:], "waits"]
+
+
+def test_what_is_given_seconds_has_less_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or less would be done in these seconds."""
+    monkeypatch.setattr(schedule, "CORES", 2)
+    metered = job("metered", 7)
+    metered.metered = True
+    assert begun_together([job("works", 9), metered, job("other", 5)]) == ["works", "metered"]
+    assert begun_together([job("works", 9), job("works too", 8), metered]) == ["works", "works too"]
+
+
+def test_what_runs_alone_comes_last_and_with_nothing_beside_it() -> None:
+    assert begun_together([job("alone", 99, 0.1, alone=True), job("other", 1, 0.1)]) == ["other"]
+    assert begun_together([job("alone", 1, 0.1, alone=True), job("alone too", 2, 0.1, alone=True)]) == ["alone too"]
+
+
+def test_times_are_kept_and_give_the_share(tmp_path: Path) -> None:
+    schedule.write_times({"b": (10.0, 2.5), "a": (4.0, 4.0)}, tmp_path / "times.tsv")
+    times = schedule.read_times(tmp_path / "times.tsv")
+    assert times == {"a": (4.0, 4.0), "b": (10.0, 2.5)}
+    known = schedule.expect(job("b", 1), times)
+    assert (known.seconds, known.share) == (10.0, 0.25)
+
+
+def test_jobs_that_follow_are_run_and_a_failed_build_has_none() -> None:
+    good = Job("good", "stage", lambda: Tally(passed=1), lambda: [job("follows", 1)])
+    bad = Job("bad", "stage", lambda: Tally(failed=1, complaints=["broken"]), lambda: [job("never", 1)])
+    said: list[str] = []
+    results = Pool({}, say=said.append).run([good, bad])
+    assert {result.job.name for result in results} == {"good", "bad", "follows"}
+    assert "broken" in said
+
+
+def test_an_error_of_a_job_is_a_failure_with_its_text() -> None:
+    def broken() -> Tally:
+        raise RuntimeError("no such tree")
+
+    (result,) = Pool({}, say=lambda text: None).run([Job("broken", "stage", broken)])
+    assert result.tally.failed == 1 and "no such tree" in result.tally.complaints[0]
+
+
+def test_jobs_that_cannot_be_listed_are_a_failure() -> None:
+    def follow() -> list[Job]:
+        raise RuntimeError("ctest is missing")
+
+    results = Pool({}, say=lambda text: None).run([Job("built", "stage", lambda: Tally(passed=1), follow)])
+    assert sum(result.tally.failed for result in results) == 1
+
+
+def test_what_is_missing_when_the_time_is_over_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "CORES", 1)
+    monkeypatch.setattr(schedule, "SLACK", 0.0)
+    monkeypatch.setattr(schedule, "kill_everything", lambda: None)
+
+    over = threading.Event()
+
+    def slow() -> Tally:
+        over.wait(60)
+        return Tally(passed=1)
+
+    def say(text: str) -> None:
+        if "over its time" in text:
+            over.set()
+
+    jobs = [Job("first", "stage", slow, urgent=True), *(job(str(n), 1) for n in range(3))]
+    results = Pool({}, until=time.monotonic(), say=say).run(jobs)
+    assert len(results) == 4 and sum(result.tally.failed for result in results) == 3
+
+
+def test_a_program_that_hangs_is_ended_with_its_children() -> None:
+    script = "echo begun; setsid sh -c 'echo $$; sleep 600; true' & sleep 600"
+    for seconds in (1.0, 10.0, 100.0):  # enough for it to begin
+        outcome = process.run(["sh", "-c", script], seconds)
+        assert outcome.code == -9 and "it hangs" in outcome.output
+        found = re.findall(r"^(\d+)$", outcome.output, re.MULTILINE)  # in a session of its own
+        if found:
+            break
+    assert "begun" in outcome.output
+    (other,) = found
+    end = time.monotonic() + 30
+    while Path(f"/proc/{other}").exists() and "\nState:\tZ" not in Path(f"/proc/{other}/status").read_text():
+        assert time.monotonic() < end, "it is still there"
+
+
+def test_a_program_may_leave_children_that_hold_its_output() -> None:
+    outcome = process.run(["sh", "-c", "sleep 600 & echo done"], 300)
+    assert (outcome.code, outcome.output) == (0, "done\n")
+    assert outcome.seconds < 300
+
+
+def test_a_summary_that_is_missing_incomplete_or_contradicted_is_a_failure() -> None:
+    assert ctests.count("t", process.Outcome(0, "3 passed, 0 failed, 1 skipped\n")).passed == 3
+    assert ctests.count("t", process.Outcome(0, "killed")).failed == 1
+    assert ctests.count("t", process.Outcome(23, "3 passed, 0 failed, 0 skipped\n")).failed == 1  # a leak at the end
+    assert ctests.count("t", process.Outcome(0, "0 passed, 0 failed, 0 skipped\n"), 1).failed == 1  # no such scenario
+
+
+def test_long_scenarios_are_jobs_of_their_own() -> None:
+    seconds = {"a": 1.0, "b": 30.0, "c": 0.1, "d": 4.0}
+    assert ctests.split(seconds, lambda name: seconds[name]) == [["b"], ["d"], ["a", "c"]]
+
+
+def test_changes_on_the_main_branch_are_those_of_a_day_or_of_the_last_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit adds the file of its name; without a commit that is old enough, everything has changed."""
+    monkeypatch.setattr(changes, "ROOT", tmp_path)
+    assert changes.changed_files(1) is None  # no repository
+    changes.git("init", "-q", "-b", "main")
+    for name, day in (("old", 1), ("late", 9), ("last", 9)):
+        (tmp_path / name).touch()
+        for who in ("AUTHOR", "COMMITTER"):
+            monkeypatch.setenv(f"GIT_{who}_DATE", f"2026-01-{day:02}T12:00:00Z")
+            monkeypatch.setenv(f"GIT_{who}_NAME", "test")
+            monkeypatch.setenv(f"GIT_{who}_EMAIL", "test@example.org")
+        changes.git("add", name)
+        changes.git("commit", "-q", "-m", name)
+        if name == "old":
+            assert changes.changed_files(1) is None and changes.changed_files(0) is None
+    assert changes.changed_files(1) == {"late", "last"}
+    assert changes.changed_files(0) == {"last"}
+    changes.git("checkout", "-q", "-b", "topic")
+    (tmp_path / "new").touch()
+    assert changes.changed_files(1) == {"late", "last", "new"}  # nothing left the main branch yet
+    changes.git("add", "new")
+    changes.git("commit", "-q", "-m", "new")
+    assert changes.changed_files(1) == {"new"} == changes.changed_files(0)
+
+
+def test_full_counts_where_an_engine_has_changed_or_nobody_knows() -> None:
+    assert changes.engines_changed(None)
+    assert changes.engines_changed({"README.md", "csrc/wire/um_lbmc.c"})
+    assert not changes.engines_changed({"README.md", "csrc/api/lbm_source.c", "tests/python/test_types.py"})
+
+
+def test_f27_fuzz_targets_run_longer_where_what_they_include_has_changed() -> None:
+    target = ROOT / "tests" / "fuzz" / "lbmr_fuzz.c"
+    assert changes.target_changed(target, None)
+    assert changes.target_changed(target, {"csrc/wire/um_lbmr_ext.c"})
+    assert changes.target_changed(target, {"tests/fuzz/corpus/lbmr_fuzz/new"})
+    assert not changes.target_changed(target, {"csrc/base/um_log.c", "csrc/config/um_config.c"})
+
+
+def test_every_regression_names_a_scenario() -> None:
+    found = ctests.regressions()
+    assert found
+    for program, scenario, seed in found:
+        assert f"TEST({scenario})" in (ROOT / "tests" / "sim" / f"{program}.c").read_text()
+        assert int(seed) > 0
+
+
+def test_f27_every_fuzz_target_has_a_corpus_and_every_corpus_a_target() -> None:
+    targets = {path.stem for path in (ROOT / "tests" / "fuzz").glob("*_fuzz.c")}
+    corpora = {path.name for path in (ROOT / "tests" / "fuzz" / "corpus").iterdir() if any(path.iterdir())}
+    assert targets == corpora
+    assert len(targets) >= 14
+
+
+def test_the_end_of_what_failed_is_told_again_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    long = ["x" * 2 * main.LAST_WORDS, "the reason"]
+    results = [Result(job("bad", 1), Tally(failed=1, complaints=long), 1.0), Result(job("good", 1), Tally(passed=1), 1)]
+    main.repeat_failures(results)
+    told = capsys.readouterr().out
+    assert told.endswith("x\nthe reason\n== FAILED bad\n") and len(told) < main.LAST_WORDS + 100

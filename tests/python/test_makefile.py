@@ -1,0 +1,53 @@
+"""The make targets work in any order: what one of them configured, the next finds up to date."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FAKE_ZMQ = "Name: libzmq\nDescription: a stand-in\nVersion: 4.3.4\nLibs: -lzmq\nCflags:\n"
+
+
+def packages_here(*names: str) -> list[Path]:
+    folders = subprocess.run(
+        ["pkg-config", "--variable", "pc_path", "pkg-config"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    found = [Path(folder) / f"{name}.pc" for name in names for folder in folders.split(":")]
+    return [path for path in found if path.exists()]
+
+
+def configure(build: Path, packages: Path, *settings: str) -> str:
+    """Settings and compile commands of a tree after `make configure` where only `packages` are installed."""
+    command = ["make", "--no-print-directory", "configure", f"BUILD_DIR={build}", *settings]
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(
+        command, cwd=ROOT, env={**env, "PKG_CONFIG_LIBDIR": str(packages)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (build / "CMakeCache.txt").read_text() + (build / "compile_commands.json").read_text()
+
+
+def test_f31_packages_installed_later_and_another_build_type_are_noticed(tmp_path: Path) -> None:
+    needed = packages_here("libpcre2-8", "libxml-2.0", "icu-uc", "icu-i18n", "icu-data", "zlib", "liblzma")
+    if len(needed) < 2:
+        pytest.skip("the packages of the build are not found through pkg-config")
+    packages, build = tmp_path / "packages", tmp_path / "build"
+    packages.mkdir()
+    for path in needed:
+        shutil.copy(path, packages)
+    before = configure(build, packages)
+    assert "UM_BENCH_ZMQ" not in before and "CMAKE_BUILD_TYPE:STRING=Release" in before
+    (packages / "libzmq.pc").write_text(FAKE_ZMQ)
+    assert "UM_BENCH_ZMQ" in configure(build, packages)
+    assert "CMAKE_BUILD_TYPE:STRING=Debug" in configure(build, packages, "BUILD_TYPE=Debug")
+
+
+def test_the_demo_builds_the_library_and_no_tests() -> None:
+    plan = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (built,) = [line for line in plan.splitlines() if "cmake --build" in line]
+    assert built.endswith("--target um lbmrd")

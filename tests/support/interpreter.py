@@ -1,0 +1,41 @@
+"""How tests run Python programs that use the binding: plainly, or with the sanitizers of the build tree.
+
+The interpreter is not built with the sanitizer: its run-time has to be there before the library is loaded. Leaks are
+looked for at the end of each process; those of the interpreter are in python_leaks.supp.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hosts import BUILD
+
+ROOT = Path(__file__).resolve().parents[2]
+SUPPRESSIONS = ROOT / "tests" / "support" / "python_leaks.supp"
+# Tests that import the binding into the process of pytest itself.
+needs_plain_library = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="pytest itself is not sanitized")
+ENV = {"PYTHONPATH": str(ROOT), "UM_BUILD_DIR": str(BUILD), "PYTHONUNBUFFERED": "1"}
+
+
+@cache
+def _sanitizer() -> list[str]:
+    if not os.environ.get("UM_SANITIZED"):
+        return []
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout
+    settings = {
+        "LD_PRELOAD": runtime.strip(),
+        "ASAN_OPTIONS": "detect_leaks=1:malloc_context_size=3",
+        "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0:use_tls=0",
+        "PYTHONMALLOC": "malloc",
+    }
+    return ["env", *(f"{name}={value}" for name, value in settings.items())]
+
+
+def python(*arguments: object) -> list[str]:
+    """A command that runs the interpreter; only it and its children are under the sanitizer."""
+    return [*_sanitizer(), sys.executable, *map(str, arguments)]

@@ -1,0 +1,1 @@
+"""The checks of the project and the scheduler that runs them; see tools/run_tests.py."""

@@ -1,0 +1,64 @@
+"""Fuzz targets as jobs. Seeds lie in tests/fuzz/corpus/NAME; what a run finds worth keeping in build-fuzz/corpus/NAME.
+
+`make test` gives each target 15 seconds, and 60 where its code has changed; the long run a million inputs or 20
+minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from .builds import FUZZ
+from .changes import target_changed
+from .process import ROOT, Tally, failure, run
+from .schedule import Job
+
+SECONDS, SECONDS_CHANGED, SECONDS_SOAK = 15, 60, 1200
+INPUTS_SOAK = 1_000_000
+HANG_SECONDS = 300.0  # more than the time given
+CORPUS = ROOT / "tests" / "fuzz" / "corpus"
+GROWN = ROOT / FUZZ.folder / "corpus"
+# Requirement X2: no input makes a decoder or parser need much memory. ASan's own quarantine is kept out of the way.
+LIMITS = ("-rss_limit_mb=256", "-malloc_limit_mb=64", "-timeout=20", "-print_final_stats=1")
+ENV = {"ASAN_OPTIONS": "quarantine_size_mb=16"}
+
+Note = Callable[[str, str], None]  # what was measured, and the figure
+
+
+def targets() -> list[Path]:
+    """The sources of the fuzz targets."""
+    return sorted(ROOT.glob("tests/fuzz/*_fuzz.c"))
+
+
+def run_target(name: str, seconds: int, inputs: int | None, note: Note) -> Tally:
+    """One target; a finding is left beside the grown corpus."""
+    grown = GROWN / name
+    grown.mkdir(parents=True, exist_ok=True)
+    length = [f"-max_total_time={seconds}", *([f"-runs={inputs}"] if inputs else [])]
+    seeds = [str(folder) for folder in (grown, CORPUS / name) if folder.is_dir()]
+    command = [str(ROOT / FUZZ.folder / "fuzz" / name), *length, *LIMITS, f"-artifact_prefix={GROWN}/{name}-finding-"]
+    outcome = run([*command, *seeds], seconds + HANG_SECONDS, ENV)
+    units = re.search(r"number_of_executed_units:\s*(\d+)", outcome.output)
+    peak = re.search(r"peak_rss_mb:\s*(\d+)", outcome.output)
+    good = outcome.code == 0 and units is not None
+    figures = f"{units.group(1) if units else 0} inputs, at most {peak.group(1) if peak else '?'} MB resident"
+    note(f"fuzz target {name}", f"{'no finding' if good else 'FINDING'} in {figures}")
+    return Tally(passed=1, cpu=outcome.cpu) if good else failure(name, outcome)
+
+
+def jobs_of(stage: str, changed: set[str] | None, soak: bool, note: Note) -> list[Job]:
+    """Each target for its time. UM_FUZZ_SECONDS is the shorter one."""
+    jobs = []
+    for source in targets():
+        short = int(os.environ.get("UM_FUZZ_SECONDS", SECONDS))
+        seconds = SECONDS_SOAK if soak else max(short, SECONDS_CHANGED) if target_changed(source, changed) else short
+        work = _work(source.stem, seconds, soak, note)
+        jobs.append(Job(f"{stage}/{source.stem}", stage, work, metered=not soak, seconds=seconds))
+    return jobs
+
+
+def _work(name: str, seconds: int, soak: bool, note: Note) -> Callable[[], Tally]:
+    return lambda: run_target(name, seconds, INPUTS_SOAK if soak else None, note)

@@ -1,0 +1,148 @@
+"""Programs that checks run, and what came out of them.
+
+A program is a process group of its own with a hang limit. At the limit it is ended with all its descendants, those in
+groups of their own too; at its end what is left of the group. Its output goes to a file, so that a grandchild that
+keeps it open cannot hold up anybody.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRIVATE_NET = str(ROOT / "tools" / "private_net.sh")
+CORES = len(os.sched_getaffinity(0))
+HANG_SECONDS = 1500.0
+SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
+COMPLAINT_CHARACTERS = 12000
+
+_running: set[int] = set()  # process groups; several threads, so under the lock
+_lock = threading.Lock()
+_ended = threading.Event()  # no program is begun any more
+
+
+@dataclass
+class Outcome:
+    """`code` is the exit status, negative for a signal; `cpu` the processor seconds of the program and its children."""
+
+    code: int
+    output: str
+    seconds: float = 0.0
+    cpu: float = 0.0
+
+
+@dataclass
+class Tally:
+    """Counts of tests, what the failed ones said, and the processor seconds spent."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    complaints: list[str] = field(default_factory=list)
+    cpu: float = 0.0
+
+    def add(self, other: Tally) -> None:
+        """Count the other one's results as well."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.complaints += other.complaints
+        self.cpu += other.cpu
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def failure(what: str, outcome: Outcome) -> Tally:
+    """One failed test, with the end of its output."""
+    said = outcome.output[-COMPLAINT_CHARACTERS:]
+    return Tally(failed=1, complaints=[f"{what}: exit {outcome.code}\n{said}"], cpu=outcome.cpu)
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on, of a process that lives."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # not a glob, which fails when a process ends while it looks
+        with suppress(OSError, ValueError):
+            text = Path(f"/proc/{int(name)}/stat").read_text()
+            parent = int(text[text.rindex(")") :].split()[2])
+            children.setdefault(parent, []).append(int(name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found[1:]
+
+
+def _kill_family(pid: int) -> None:
+    """The descendants are looked for before their parents are gone."""
+    below = descendants(pid)
+    _kill(pid)
+    for each in below:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+
+
+def kill_everything() -> None:
+    """End what runs; what would be run from now on fails at once."""
+    _ended.set()
+    with _lock:
+        for pid in _running:
+            _kill_family(pid)
+
+
+def run(
+    command: Sequence[str], seconds: float = HANG_SECONDS, env: dict[str, str] | None = None, cwd: Path = ROOT
+) -> Outcome:
+    """Run to the end or the hang limit; output and errors together."""
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as file:
+        with _lock:
+            if _ended.is_set():
+                return Outcome(-signal.SIGKILL, "not begun: the run is over its time")
+            process = subprocess.Popen(
+                list(command),
+                cwd=cwd,
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            _running.add(process.pid)
+        limit = threading.Timer(seconds, _kill_family, [process.pid])
+        limit.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        limit.cancel()
+        with _lock:
+            _running.discard(process.pid)
+        _kill(process.pid)  # grandchildren that outlived it
+        process.returncode = os.waitstatus_to_exitcode(status)  # Popen need not wait for it again
+        took = time.monotonic() - begin
+        file.seek(0)
+        output = file.read().decode(errors="replace")
+    if took >= seconds:
+        output += f"\nstopped after {seconds:.0f} seconds: it hangs\n"
+    return Outcome(process.returncode, output, took, usage.ru_utime + usage.ru_stime)
+
+
+def one_check(
+    name: str, command: Sequence[str], env: dict[str, str] | None = None, seconds: float = HANG_SECONDS
+) -> Tally:
+    """A runner that only says yes or no counts as one test."""
+    outcome = run(command, seconds, env)
+    return Tally(passed=1, cpu=outcome.cpu) if outcome.code == 0 else failure(name, outcome)

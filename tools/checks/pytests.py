@@ -1,0 +1,123 @@
+"""The Python tests as jobs: one for each file, with workers of its own where its tests mostly wait.
+
+Files named test_py_* use the library in the process that runs them: each is run by one inside a private network
+(tests/support/inside.py). The tests of the wheel share one building of it. What is marked `alone` is judged by time and
+runs when nothing else does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .builds import ASAN, RELEASE, Tree
+from .process import CORES, ROOT, Tally, failure, run
+from .schedule import Job
+
+FOLDERS = ("tests/python", "tests/wire", "tests/net")
+INSIDE = "test_py_"
+WHEEL = ("test_i2_", "test_i3_", "test_i4_")
+ONE_WORKER = (INSIDE, "test_install_i1", "test_types", "test_api_surface", *WHEEL)
+WAITING = re.compile(r"\b(?:hosts?|relay|subprocess)\b")  # in a file whose tests run programs
+PACKAGING = ("test_install_i1", *WHEEL)  # they build the project anew
+# Plugins that come with packages and that no test uses. Each process of pytest would load them, and that of hypothesis
+# takes longer than all else that pytest needs.
+NO_PLUGINS = ("-p", "no:hypothesispytest", "-p", "no:platformdirs")
+NO_WORKERS = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
+WORKERS = 2 * CORES  # at most: tests with hosts mostly wait
+UNKNOWN_SHARE = 0.6  # of a processor: most wait for something
+HANG_SECONDS = 1500.0
+SOAK_HANG_SECONDS = 2 * 3600.0
+COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
+LAST = re.compile(
+    r"^=* ?\d+ (?:passed|failed|error|skipped|deselected|xfailed|xpassed).* in [\d.:]+s?.*$", re.MULTILINE
+)
+
+# What runs again with the address and undefined-behaviour sanitizers: whatever runs programs, daemons or the binding.
+SANITIZED = (
+    "tests/python/test_binding.py",
+    "tests/python/test_commands.py",
+    "tests/python/test_docs_run.py",
+    "tests/python/test_examples.py",
+    "tests/python/test_examples_udp.py",
+    "tests/python/test_o1_doctor.py",
+    "tests/python/test_readme.py",
+    "tests/net/test_trouble.py",
+)
+
+
+def run_pytest(files: Sequence[str], workers: int, env: dict[str, str], marks: str, seconds: float) -> Tally:
+    """One run of pytest, counted."""
+    several = workers > 1 and importlib.util.find_spec("xdist")
+    side_by_side = ["-n", str(workers), "--max-worker-restart=0"] if several else NO_WORKERS
+    inside = all(Path(file).name.startswith(INSIDE) for file in files)
+    command = ["tests/support/inside.py"] if inside else ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    outcome = run([sys.executable, *command, "-rfE", "-m", marks, *NO_PLUGINS, *side_by_side, *files], seconds, env)
+    last = ["", *LAST.findall(outcome.output)][-1]
+    counts = {word.rstrip("s"): int(number) for number, word in COUNTS.findall(last)}
+    failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("xpassed", 0)
+    skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
+    tally = Tally(counts.get("passed", 0), failed, skipped, cpu=outcome.cpu)
+    if tally.failed == 0 and (outcome.code != 0 or tally.passed + tally.skipped == 0):
+        tally.failed = 1
+    if tally.failed:
+        tally.complaints = failure(f"pytest {' '.join(files)}", outcome).complaints
+    return tally
+
+
+def workers_for(path: Path) -> int:
+    """One for what stays together or waits for nothing, because each imports everything; else one for two tests."""
+    text = path.read_text()
+    if path.name.startswith(ONE_WORKER) or not WAITING.search(text):
+        return 1
+    tests = len(re.findall(r"^def test_", text, re.MULTILINE)) + 4 * text.count("parametrize(")
+    return min(WORKERS, tests // 2)
+
+
+def files_jobs(
+    files: Sequence[str], stage: str, env: dict[str, str], together: str = "", seconds: float = HANG_SECONDS
+) -> list[Job]:
+    """A job for each file, or one named `together` for all of them; one more for what a file marks `alone`."""
+    jobs = []
+    for group, name in [(files, together)] if together else [([file], Path(file).stem) for file in files]:
+        workers = 1 if together else workers_for(ROOT / group[0])
+        work = _work(group, workers, env, "not alone", seconds)
+        jobs.append(Job(f"{stage}/{name}", stage, work, share=UNKNOWN_SHARE))
+        if any("mark.alone" in (ROOT / file).read_text() for file in group):
+            jobs.append(Job(f"{stage}/{name}/alone", stage, _work(group, 1, env, "alone", seconds), alone=True))
+    return jobs
+
+
+def _work(files: Sequence[str], workers: int, env: dict[str, str], marks: str, seconds: float) -> Callable[[], Tally]:
+    return lambda: run_pytest(files, workers, env, marks, seconds)
+
+
+def all_files(folders: Sequence[str] = FOLDERS) -> list[str]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).glob("test_*.py"))]
+    return [str(path.relative_to(ROOT)) for path in found]
+
+
+def environment(tree: Tree) -> dict[str, str]:
+    return {"UM_BUILD_DIR": str(ROOT / tree.folder)}
+
+
+def jobs_of_release(stage: str, soak: dict[str, str] | None = None, quick: bool = False) -> list[Job]:
+    """All Python tests; `quick`: those of the binding and the programs, without the packaging."""
+    env = {**environment(RELEASE), **(soak or {})}
+    seconds = SOAK_HANG_SECONDS if soak else HANG_SECONDS
+    files = all_files(FOLDERS[:1] if quick else FOLDERS)
+    wheel = [file for file in files if Path(file).name.startswith(WHEEL)]
+    others = [file for file in files if file not in wheel]
+    if quick:
+        return files_jobs([file for file in others if not Path(file).name.startswith(PACKAGING)], stage, env)
+    return files_jobs(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
+
+
+def jobs_of_sanitizers(stage: str) -> list[Job]:
+    """Programs, daemons, pages and the binding again. tests/support/interpreter.py says how Python runs there."""
+    binding = [file for file in all_files(FOLDERS[:1]) if Path(file).name.startswith(INSIDE)]
+    env = {**environment(ASAN), "UM_SANITIZED": "1"}
+    return files_jobs([*SANITIZED, *binding], stage, env)

@@ -1,0 +1,727 @@
+"""Requests and their responses: asking on a topic, and answering there.
+
+A request goes to every receiver of the topic, each of which may answer it as often as it likes. Responses come on
+connections of their own and wait in memory that is bounded by 64 MiB for each event loop, or each request of a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+from um_cffi.answering import RETRY, aretry, buffer_of, retry, sent
+from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.arguments import expect_context, name_bytes, number, shown, whole
+from um_cffi.binding.attributes import Attributes, merged, sorted_out
+from um_cffi.binding.callbacks import check_callback, is_coroutine
+from um_cffi.binding.lifetime import SLICE_MS, Part, milliseconds
+from um_cffi.errors import InvalidArgument, OutOfMemory, TimedOut, check, raise_last, text
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer, Self, Unpack
+
+    from um_cffi.binding.options import ReceiverOptions
+    from um_cffi.context import Context
+    from um_cffi.dispatch import Dispatcher
+    from um_cffi.source import Source
+
+    Answer = Union[Buffer, None]
+    Handler = Callable[["RequestMessage"], Union[Answer, Awaitable[Answer]]]
+
+_FLUSH: int = lib.LBM_MSG_FLUSH
+_WOULD_BLOCK: int = lib.LBM_EWOULDBLOCK
+_INBOX_BYTES = 64 << 20
+_TAKE_MAX = 256  # messages taken at once
+_ANSWERING_MAX = 1024  # requests being answered by coroutines; more of them wait in the inbox
+
+
+class Response:
+    """One answer to a request; made by requests, of a `letter` they have taken. Any thread may use it."""
+
+    __slots__ = ("data", "sequence_number", "source", "timestamp_ns")
+
+    def __init__(self, letter: Any) -> None:
+        """Made by requests, of a `letter` they have taken."""
+        self.data: bytes = ffi.buffer(letter.data, letter.len)[:] if letter.len else b""
+        """The payload."""
+        self.source: str = text(letter.source)
+        """Who answered, as "TCP:address:port" of its connection."""
+        self.sequence_number: int = letter.sequence_number
+        """Counts the answers of one responder to this request, or their fragments."""
+        self.timestamp_ns: int = letter.timestamp_ns
+        """Arrival in this process, in nanoseconds since 1970."""
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"<Response #{self.sequence_number} {len(self.data)} bytes from {self.source}>"
+
+
+def _taken(inbox: Any, letters: Any, wait_ms: int) -> Iterator[tuple[int, Response]]:
+    """What has come, each with the number of its request."""
+    count = lib.um_py_inbox_take(inbox, letters, _TAKE_MAX, wait_ms)
+    try:
+        found = [(int(letters[i].owner), Response(letters[i])) for i in range(count)]
+    finally:
+        lib.um_py_letters_free(letters, count)
+    return iter(found)
+
+
+def _new_inbox() -> Any:
+    inbox = lib.um_py_inbox_create(_INBOX_BYTES)
+    if inbox == ffi.NULL:
+        raise OutOfMemory("no memory for responses")
+    return inbox
+
+
+class _LoopInbox:
+    """Where the responses of all requests of one event loop arrive."""
+
+    def __init__(self, requests: Requests, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.inbox = _new_inbox()
+        self._requests = requests
+        self._letters = ffi.new("um_py_letter_t[]", _TAKE_MAX)
+        self._fd: int = lib.um_py_inbox_fd(self.inbox)
+        if self._fd < 0:
+            lib.um_py_inbox_delete(self.inbox)
+            raise OutOfMemory("no descriptor for waiting for responses")
+        loop.add_reader(self._fd, self._drain)
+
+    def _drain(self) -> None:
+        waiting = self._requests._open
+        for owner, response in _taken(self.inbox, self._letters, 0):
+            request = waiting.get(owner)
+            if request is not None:  # not given up meanwhile
+                request._arrive(response)
+
+    def _dispose(self) -> None:
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self._fd)
+        lib.um_py_inbox_delete(self.inbox)
+
+    def close(self) -> None:
+        """Any thread."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is self.loop or self.loop.is_closed():
+            self._dispose()
+        else:
+            self.loop.call_soon_threadsafe(self._dispose)
+
+
+class Requests(Part):
+    """The requests of one context. Made by it, with the first request."""
+
+    _internal = True
+
+    def __init__(self, ctx: Context) -> None:
+        super().__init__("requests")
+        self._ctx = ctx
+        self._open: dict[int, Request] = {}
+        self._last = 0
+        self._numbering = threading.Lock()
+        self._loops: dict[asyncio.AbstractEventLoop, _LoopInbox] = {}
+
+    def _enter(self, request: Request) -> int:
+        self._check_open()
+        with self._numbering:
+            self._last += 1
+            self._open[self._last] = request
+            return self._last
+
+    def _inbox_of(self, loop: asyncio.AbstractEventLoop) -> Any:
+        known = self._loops.get(loop)
+        if known is None:
+            with self._guard:
+                self._check_open()
+                for closed in [each for each in self._loops if each.is_closed()]:
+                    self._loops.pop(closed).close()
+                known = self._loops[loop] = _LoopInbox(self, loop)
+        return known.inbox
+
+    def _delete(self) -> None:
+        for request in list(self._open.values()):
+            request._abandon()
+        for each in list(self._loops.values()):
+            each.close()
+        self._loops.clear()
+
+    def _close(self, patience: float | None) -> None:
+        self._give_up()
+        self._ctx._release(self)
+
+
+class Way:
+    """How a request goes out."""
+
+    name: str  # for texts
+
+    def prepare(self, data: Any) -> Any:
+        """The bytes of the request, or InvalidArgument."""
+        raise NotImplementedError
+
+    def send(self, inbox: Any, number: int, payload: Any, wait_ms: int) -> Any:
+        """The request of the library, waiting for room up to so many milliseconds; NULL with an error."""
+        raise NotImplementedError
+
+    async def room(self) -> None:
+        """Until it is worth trying again."""
+        raise NotImplementedError
+
+
+class _FromSource(Way):
+    """On a topic, to its receivers."""
+
+    def __init__(self, source: Source, flush: bool) -> None:
+        self.name = f"on {source.topic!r}"
+        self._source = source
+        self._flags = _FLUSH if flush else 0
+
+    def prepare(self, data: Any) -> Any:
+        buffer, _size, segments, _count, parts = self._source._prepare(data)
+        return buffer if segments == ffi.NULL else ffi.from_buffer(b"".join(bytes(part) for part in parts))
+
+    def send(self, inbox: Any, number: int, payload: Any, wait_ms: int) -> Any:
+        self._source._check_open()
+        state = self._source._state
+        return lib.um_py_request_send(state, inbox, number, payload, len(payload), self._flags, wait_ms)
+
+    async def room(self) -> None:
+        await self._source._wait_for_room(self._source._room_descriptor())
+
+
+class Request:
+    """A request on its way. Made by Context.request() and its kin, of whose `requests` it is one, with their arguments:
+    `data` goes out by `way`; `timeout` is in seconds, `responses` how many are wanted. It is sent when it is first
+    awaited or iterated.
+
+    Await it for the first response. Iterate it (`async for`, or `for` on a thread) for all that come until the timeout,
+    or until as many have come as were asked for. Leave it with close(), or use it in `with`: later responses are
+    dropped. It is closed when its iteration has ended, and when nobody refers to it any more. Use it in one way, on one
+    thread or event loop.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        way: Way,
+        data: Buffer,
+        timeout: float | None,
+        responses: int | None,
+    ) -> None:
+        self._requests = requests
+        self._way = way
+        self._data = data
+        self._timeout = timeout
+        self._left = -1 if responses is None else responses
+        self._number = 0  # once it is sent
+        self._handle: Any = None
+        self._inbox: Any = None  # of a thread
+        self._letters: Any = None
+        self._end = 0.0
+        self._arrived: deque[Response] = deque()
+        self._future: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over = False  # nothing more comes: closed, or the deadline has passed
+        self._closed_with_context = False
+
+    # -- its life --
+
+    def close(self) -> None:
+        """Wait for no more responses. Safe to call again."""
+        self._over = True
+        self._requests._open.pop(self._number, None)
+        handle, self._handle = self._handle, None
+        if handle is not None and not self._requests._inherited:
+            lib.um_py_request_delete(handle)
+        inbox, self._inbox = self._inbox, None
+        if inbox is not None and not self._requests._inherited:
+            lib.um_py_inbox_delete(inbox)
+
+    def _abandon(self) -> None:
+        """The context is being closed, on any thread: wake who waits, who then finds it over."""
+        self._requests._open.pop(self._number, None)
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            lib.um_py_request_delete(handle)
+        self._closed_with_context = True
+        if self._inbox is not None:
+            lib.um_py_inbox_wake(self._inbox)
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None or getattr(self, "_inbox", None) is not None:
+            self.close()
+
+    def __repr__(self) -> str:
+        state = "over" if self._over else "open" if self._number else "not sent"
+        return f"<Request {self._way.name} {state}>"
+
+    def _begin(self) -> None:
+        if self._over:
+            raise InvalidArgument(f"{self!r}: it is over; make another one")
+        self._end = float("inf") if self._timeout is None else time.monotonic() + self._timeout
+        self._number = self._requests._enter(self)
+
+    def _timed_out(self) -> TimedOut:
+        return TimedOut(
+            f"request {self._way.name}: no response in {self._timeout} s; is a responder there that answers? "
+            "Source.wait_receivers() tells of receivers"
+        )
+
+    def _next_arrived(self) -> Response | None:
+        if not self._arrived:
+            return None
+        self._left -= 1
+        return self._arrived.popleft()
+
+    def _check_context(self) -> None:
+        if self._closed_with_context:
+            self.close()
+            raise InvalidArgument(f"request {self._way.name}: its context was closed while it waited")
+
+    # -- on a thread --
+
+    def _send_waiting(self) -> None:
+        self._begin()
+        try:
+            self._inbox = _new_inbox()
+            self._letters = ffi.new("um_py_letter_t[]", _TAKE_MAX)
+            payload = self._way.prepare(self._data)
+            while True:
+                handle = self._way.send(self._inbox, self._number, payload, SLICE_MS)
+                if handle != ffi.NULL:
+                    self._handle = handle
+                    return
+                if lib.lbm_errnum() != _WOULD_BLOCK:
+                    raise_last()
+                if time.monotonic() >= self._end:
+                    raise TimedOut(f"request {self._way.name}: no room to send it in {self._timeout} s")
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[Response]:
+        """The responses as they come, on this thread."""
+        return self
+
+    def __next__(self) -> Response:
+        if self._over:
+            raise StopIteration
+        if self._number == 0:
+            self._send_waiting()
+        while self._left != 0:
+            response = self._next_arrived()
+            if response is not None:
+                return response
+            self._check_context()
+            left = self._end - time.monotonic()
+            wait_ms = 0 if left <= 0 else SLICE_MS if left > SLICE_MS / 1000 else max(1, round(left * 1000))
+            self._arrived.extend(response for _, response in _taken(self._inbox, self._letters, wait_ms))
+            if left <= 0 and not self._arrived:
+                break
+        self.close()
+        raise StopIteration
+
+    def result(self) -> Response:
+        """The first response, waiting for it on this thread; TimedOut when none comes in time. Ends the request."""
+        try:
+            for response in self:
+                return response
+            raise self._timed_out()
+        finally:
+            self.close()
+
+    # -- in asyncio --
+
+    async def _send_awaiting(self) -> None:
+        self._begin()
+        try:
+            loop = self._loop = asyncio.get_running_loop()
+            inbox = self._requests._inbox_of(loop)
+            payload = self._way.prepare(self._data)
+            while True:
+                handle = self._way.send(inbox, self._number, payload, 0)
+                if handle != ffi.NULL:
+                    self._handle = handle
+                    return
+                if lib.lbm_errnum() != _WOULD_BLOCK:
+                    raise_last()
+                if time.monotonic() >= self._end:
+                    raise TimedOut(f"request {self._way.name}: no room to send it in {self._timeout} s")
+                await self._way.room()
+        except BaseException:
+            self.close()
+            raise
+
+    def _arrive(self, response: Response) -> None:
+        self._arrived.append(response)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_result(None)
+
+    async def _wait(self) -> bool:
+        """Until something happens; False when the time is over."""
+        assert self._loop is not None
+        future = self._future = self._loop.create_future()
+        timer = None
+        if self._timeout is not None:
+            timer = self._loop.call_later(max(0.0, self._end - time.monotonic()), self._wake)
+        try:
+            await future
+        finally:
+            self._future = None
+            if timer is not None:
+                timer.cancel()
+        return bool(self._arrived) or time.monotonic() < self._end
+
+    def __aiter__(self) -> Self:
+        """The responses as they come, in an event loop."""
+        return self
+
+    async def __anext__(self) -> Response:
+        if self._over:
+            raise StopAsyncIteration
+        try:
+            if self._number == 0:
+                await self._send_awaiting()
+            while self._left != 0:
+                response = self._next_arrived()
+                if response is not None:
+                    return response
+                self._check_context()
+                if not await self._wait():
+                    break
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        self.close()
+        raise StopAsyncIteration
+
+    async def _first(self) -> Response:
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise self._timed_out() from None
+        finally:
+            self.close()
+
+    def __await__(self) -> Generator[Any, None, Response]:
+        return self._first().__await__()
+
+
+def make_request(ctx: Context, way: Way, data: Buffer, timeout: float | None, responses: int | None) -> Request:
+    """Context.request() and its kin, arguments checked."""
+    if timeout is not None and not number("request() timeout", timeout) >= 0:
+        raise InvalidArgument(f"request() timeout {timeout}: must be None or a number of seconds, 0 or more")
+    if responses is not None:
+        responses = whole("request() responses", responses, 1)
+    return Request(ctx._requests_of(), way, data, timeout, responses)
+
+
+def from_source(ctx: Context, source: Source, flush: bool) -> Way:
+    """The way of requests on the topic of a source."""
+    from um_cffi.source import Source
+
+    if not isinstance(source, Source):
+        raise InvalidArgument(f"request(source, data): {shown(source)} is not a Source, which is the first argument")
+    if source.context is not ctx:
+        raise InvalidArgument(f"request(source, data): the {source._name} belongs to another context: ask that one")
+    return _FromSource(source, flush)
+
+
+class RequestMessage:
+    """A request that was received: its data, and the way back. Made by the `responder`, of a `letter` it has taken. Any
+    thread may use it.
+    """
+
+    __slots__ = ("_msg", "_responder", "data", "sequence_number", "source", "timestamp_ns", "topic")
+
+    def __init__(self, responder: Responder, letter: Any) -> None:
+        """Made by responders, of a `letter` they have taken."""
+        self._responder = responder
+        self._msg = ffi.gc(letter.msg, lib.um_py_message_free)
+        self.data: bytes = ffi.buffer(letter.data, letter.len)[:] if letter.len else b""
+        """The payload."""
+        self.topic: str = responder.topic
+        """The topic."""
+        self.source: str = text(letter.source)
+        """The source that sent it."""
+        self.sequence_number: int = letter.sequence_number
+        """Of the message, among those of its source."""
+        self.timestamp_ns: int = letter.timestamp_ns
+        """Arrival in this process, in nanoseconds since 1970."""
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"<RequestMessage {self.topic!r} #{self.sequence_number} {len(self.data)} bytes from {self.source}>"
+
+    def _attempt_of(self, data: Any) -> Callable[[], bool]:
+        buffer = buffer_of("respond()", data)
+
+        def attempt() -> bool:
+            self._responder._check_open()
+            return sent(lib.um_py_respond(self._msg, buffer, len(buffer)))
+
+        return attempt
+
+    def respond(self, data: Buffer, timeout: float | None = None) -> None:
+        """Answer with `data`; as often as you like, from any thread, also after the handler has returned.
+
+        Waits while the connection to the requester has no room (response_session_maximum_buffer): TimedOut after
+        `timeout` seconds. That it returns says that the answer is on its way, not that it arrived. In a coroutine
+        await arespond() instead. InvalidArgument for a requester that cannot be answered (it has
+        request_tcp_bind_request_port 0), or when the responder is closed.
+        """
+        retry(self._attempt_of(data), timeout, f"respond() to {self.source}")
+
+    async def arespond(self, data: Buffer) -> None:
+        """Answer as respond() does, for asyncio: waits without blocking the event loop."""
+        await aretry(self._attempt_of(data))
+
+
+class Responder(Part):
+    """Answers the requests on a topic in the context `ctx`: `handler(message)` is called with each RequestMessage.
+
+    What the handler returns, unless None, is sent as the answer; it may also call `message.respond()`, now or later,
+    once or often. A coroutine function runs as a task of the event loop in which the responder was made, many of them
+    at a time; a plain function on the context's callback thread, one call after the other. An exception in it is
+    logged, raised by raise_pending() and close(), and leaves the request without an answer. Messages that are no
+    requests are ignored. Options of the scope receiver may be given as keywords, or as a mapping in `options`.
+
+    Requests wait in 64 MiB of memory; beyond, the newest are dropped, see `dropped`. InvalidArgument names an unknown
+    option or a wrong value, and what is allowed; it is also what every method raises once the responder is closed.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        topic: str,
+        handler: Handler,
+        *,
+        options: Mapping[str, object] | None = None,
+        **keywords: Unpack[ReceiverOptions],
+    ) -> None:
+        expect_context("Responder(ctx, topic, handler)", ctx)
+        topic_bytes = name_bytes("Responder(ctx, topic, handler)", "topic", topic)
+        name = f"responder of {topic}"
+        check_callback(name, "handler", handler, coroutine=True)
+        chosen = sorted_out(("receiver",), merged(options, keywords))["receiver"]
+        self._loop = self._loop_of(name, handler)
+        self._rcv: Any = None
+        self._inbox: Any = None
+        self._queue: Dispatcher | None = ctx._queue_for(None) if self._loop is None else None
+        super().__init__(name)
+        self._ctx = ctx
+        self._topic = topic
+        self._handler = handler
+        self._letters = ffi.new("um_py_letter_t[]", _TAKE_MAX)
+        self._answering: set[asyncio.Task[None]] = set()
+        self._reading = False
+        try:
+            self._create(ctx, topic_bytes, chosen)
+        except BaseException:
+            self._closed = True
+            self._withdraw()
+            raise
+
+    @staticmethod
+    def _loop_of(name: str, handler: Any) -> asyncio.AbstractEventLoop | None:
+        if not is_coroutine(handler):
+            return None
+        try:
+            return asyncio.get_running_loop()
+        except RuntimeError:
+            raise InvalidArgument(
+                f"{name}: handler is a coroutine function, and no event loop runs here that could await it: make the "
+                "responder in a coroutine, or give a plain function"
+            ) from None
+
+    def _create(self, ctx: Context, topic: bytes, chosen: Mapping[str, str]) -> None:
+        self._inbox = _new_inbox()
+        self._fd: int = lib.um_py_inbox_fd(self._inbox)
+        if self._fd < 0:
+            raise OutOfMemory("no descriptor for waiting for requests")
+        topic_holder, holder = ffi.new("lbm_topic_t **"), ffi.new("lbm_rcv_t **")
+        with ctx._using():
+            if self._queue is not None:
+                self._queue._add_feed(self._fd, self)
+            elif self._loop is not None:
+                self._read(True)
+            with Attributes("receiver", chosen) as attributes:
+                check(lib.lbm_rcv_topic_lookup(topic_holder, ctx._ctx, topic, attributes.pointer))
+            callback = lib.um_py_responder_proc()
+            check(lib.lbm_rcv_create(holder, ctx._ctx, topic_holder[0], callback, self._inbox, ffi.NULL))
+            self._rcv = holder[0]
+            ctx._adopt(self)
+
+    @property
+    def context(self) -> Context:
+        """The context it was made in."""
+        return self._ctx
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+        return self._topic
+
+    @property
+    def dropped(self) -> int:
+        """Requests thrown away because too many were waiting."""
+        with self._using():
+            return int(lib.um_py_inbox_dropped(self._inbox))
+
+    def wait_ready(self, sources: int = 1, timeout: float | None = None) -> None:
+        """Return when so many sources are received, whose requests all reach this responder from then on.
+
+        TimedOut when that takes longer than `timeout` seconds. Signals are handled meanwhile.
+        """
+        wanted, end_ms = whole("wait_ready() sources", sources, 1), milliseconds(timeout)
+        end = float("inf") if end_ms < 0 else time.monotonic() + end_ms / 1000
+        while True:
+            with self._using():
+                if lib.um_rcv_wait_ready(self._rcv, wanted, 0) == 0:
+                    return
+            if time.monotonic() >= end:
+                raise TimedOut(f"wait_ready() of the {self._name}: fewer than {wanted} sources after {timeout} s")
+            time.sleep(RETRY)
+
+    async def await_ready(self, sources: int = 1) -> None:
+        """As wait_ready() without a timeout, for asyncio: `sources` is how many are received then, of a number."""
+        wanted = whole("await_ready() sources", sources, 1)
+        while True:
+            with self._using():
+                if lib.um_rcv_wait_ready(self._rcv, wanted, 0) == 0:
+                    return
+            await asyncio.sleep(RETRY)
+
+    # -- requests --
+
+    def _take(self, most: int) -> list[RequestMessage]:
+        count = lib.um_py_inbox_take(self._inbox, self._letters, min(most, _TAKE_MAX), 0)
+        return [RequestMessage(self, self._letters[i]) for i in range(count)]
+
+    def _dispatch(self) -> int:
+        """On the context's callback thread."""
+        messages = self._take(_TAKE_MAX)
+        for message in messages:
+            if self._closed:
+                break
+            try:
+                answer: Any = self._handler(message)
+                if answer is not None:
+                    message.respond(answer)
+            except Exception as error:
+                self._failed(error)
+        return len(messages)
+
+    def _waiting(self) -> tuple[int, float]:
+        return 0, 0.0
+
+    def _read(self, on: bool) -> None:
+        assert self._loop is not None
+        if on and not self._reading:
+            self._loop.add_reader(self._fd, self._on_readable)
+        elif self._reading and not on and not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+        self._reading = on
+
+    def _on_readable(self) -> None:
+        assert self._loop is not None
+        if self._closed:
+            return
+        room = _ANSWERING_MAX - len(self._answering)
+        for message in self._take(room) if room > 0 else ():
+            task = self._loop.create_task(self._answer(message))
+            self._answering.add(task)
+            task.add_done_callback(self._answered)
+        if len(self._answering) >= _ANSWERING_MAX:
+            self._read(False)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._answering.discard(task)
+        if not self._closed and not self._reading:
+            self._read(True)
+
+    async def _answer(self, message: RequestMessage) -> None:
+        try:
+            answer: Any = await self._handler(message)  # type: ignore[misc]
+            if answer is not None:
+                await message.arespond(answer)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            if not self._closed:
+                self._failed(error)
+
+    # -- its end --
+
+    def _delete(self) -> None:
+        check(lib.lbm_rcv_delete(self._rcv))
+
+    def _withdraw(self) -> None:
+        """Nothing is dispatched any more, and what waits is thrown away."""
+        if self._queue is not None:
+            self._queue._remove_feed(getattr(self, "_fd", -1))
+        if self._loop is not None:
+            self._leave_loop(self._loop)
+        elif self._inbox is not None:
+            lib.um_py_inbox_delete(self._inbox)
+
+    def _leave_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            inside = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            inside = False
+        if inside or loop.is_closed():
+            self._end_reading()
+        else:
+            loop.call_soon_threadsafe(self._end_reading)
+
+    def _end_reading(self) -> None:
+        """In its event loop, or without one."""
+        if self._inbox is None:
+            return
+        self._read(False)
+        for task in list(self._answering):
+            task.cancel()
+        lib.um_py_inbox_delete(self._inbox)
+
+    def _close(self, patience: float | None) -> None:
+        self._give_up()
+        if self._queue is not None:
+            self._queue._remove_feed(self._fd)
+            self._queue._await_idle(patience)
+        self._withdraw()
+        self._ctx._release(self)

@@ -1,0 +1,170 @@
+"""Sources of a fixed layout over smart sources: the lowest latency of sending."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.arguments import dtype_of, expect_context, name_bytes, shown
+from um_cffi.binding.attributes import Attributes, merged, sorted_out
+from um_cffi.binding.lifetime import Part, counted
+from um_cffi.errors import InvalidArgument, check, raise_last
+from um_cffi.stats import SourceStats, source_stats
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from um_cffi.binding.options import SourceOptions
+    from um_cffi.context import Context
+
+_LENGTH = "smart_src_max_message_length"
+
+
+class SlotSource(Part):
+    """A publisher of one topic in the context `ctx` whose messages are elements of type `dtype`: a smart source.
+
+    `slots` is a numpy array over buffers that are there before the first message (`smart_src_user_buffer_count` of
+    them, 32 by default). Write into an element, then send(): nothing is allocated for it, nothing waits for a lock, and
+    it goes out at once. A slot may be written again as soon as send() has returned.
+
+    What it does not have: transports other than LBT-RM and LBT-RU (NotSupported), messages of another size, batching, a
+    data rate limit, events, properties, numbers of hot failover, requests. It does not know its receivers: over LBT-RU
+    and LBT-RM ask the receivers (wait_ready(), wait_session()). Its transport session is one of smart sources only; the
+    sources of a session are meant for one thread, others wait for each other. Options of the scope source may be given
+    as keywords, or as a mapping in `options`; InvalidArgument names an unknown option or a wrong value, a dtype with
+    Python objects or without bytes, and is also what every method raises once it is closed.
+
+    Arrays made of `slots` keep their memory: they may be read and written after the source is closed, and nothing
+    comes of it.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        topic: str,
+        dtype: npt.DTypeLike,
+        *,
+        options: Mapping[str, object] | None = None,
+        **keywords: Unpack[SourceOptions],
+    ) -> None:
+        expect_context("SlotSource(ctx, topic, dtype)", ctx)
+        named = name_bytes("SlotSource(ctx, topic, dtype)", "topic", topic)
+        kind = dtype_of("SlotSource(ctx, topic, dtype)", dtype)
+        if kind.hasobject or kind.itemsize == 0:
+            raise InvalidArgument(f"slots of the type {kind}: must have bytes, and no Python objects")
+        wanted = dict(merged(options, keywords))
+        wanted.setdefault(_LENGTH, kind.itemsize)
+        chosen = sorted_out(("source",), wanted)["source"]
+        super().__init__(f"slot source of {topic}")
+        self._ctx, self._topic, self._dtype = ctx, topic, kind
+        self._ssrc: Any = None
+        try:
+            self._create(ctx, named, chosen)
+        except BaseException:
+            self._closed = True
+            if self._ssrc is not None:
+                lib.lbm_ssrc_delete(self._ssrc)
+            raise
+
+    def _create(self, ctx: Context, topic: bytes, chosen: Mapping[str, str]) -> None:
+        holder, block = ffi.new("lbm_ssrc_t **"), ffi.new("um_py_block_t **")
+        with ctx._using():
+            with Attributes("source", chosen) as attributes:
+                check(lib.um_py_slots_create(holder, block, ctx._ctx, topic, attributes.pointer))
+            self._ssrc = holder[0]
+            memory = ffi.gc(ffi.cast("char *", block[0]), lib.um_py_block_unref)
+            self._buffers = self._take_all()
+            self._slots = self._array(memory)
+            ctx._adopt(self)
+
+    def _take_all(self) -> list[Any]:
+        """Every buffer of the smart source, in the order of their addresses."""
+        space, buffer = ffi.new("int *"), ffi.new("char **")
+        check(lib.lbm_ssrc_get_available_data_space(self._ssrc, space))
+        if space[0] < self._dtype.itemsize:
+            raise InvalidArgument(
+                f"slots of the type {self._dtype}: {self._dtype.itemsize} bytes, and a buffer has {space[0]}: "
+                f"{_LENGTH}, or the datagram size of the transport, is less"
+            )
+        found = []
+        while lib.lbm_ssrc_buff_get(self._ssrc, buffer, 0) == 0:
+            found.append(buffer[0])
+        if lib.lbm_errnum() != lib.LBM_ENOMEM:
+            raise_last()
+        return sorted(found, key=lambda each: int(ffi.cast("uintptr_t", each)))
+
+    def _array(self, memory: Any) -> npt.NDArray[Any]:
+        """An array over the buffers, which keeps their memory."""
+        kind, base = self._dtype, int(ffi.cast("uintptr_t", memory))
+        places = [int(ffi.cast("uintptr_t", each)) for each in self._buffers]
+        stride = places[1] - places[0] if len(places) > 1 else kind.itemsize
+        inner: tuple[int, ...] = np.empty(kind.shape, kind.base).strides
+        whole = np.frombuffer(ffi.buffer(memory, places[-1] + kind.itemsize - base), np.uint8)
+        return np.ndarray((len(places), *kind.shape), kind.base, whole, places[0] - base, (stride, *inner))
+
+    def send(self, at: int = 0) -> None:
+        """Send the slot `at` as a message, now.
+
+        Waits while the socket is full, as long as the kernel needs. InvalidArgument when there is no such slot, or the
+        source is closed.
+        """
+        if self._inherited or self._closed:
+            self._check_open()
+        try:
+            buffer = self._buffers[at]
+        except (IndexError, TypeError):
+            raise InvalidArgument(
+                f"send() of the {self._name}: slot {shown(at)}: must be a whole number below {len(self._buffers)}"
+            ) from None
+        with self._guard:
+            if self._closed:
+                self._check_open()
+            if lib.lbm_ssrc_send_ex(self._ssrc, buffer, self._dtype.itemsize, 0, ffi.NULL) != 0:
+                raise_last()
+
+    @property
+    def slots(self) -> npt.NDArray[Any]:
+        """The slots, a writable array, always the same one: element `at` is what send(at) sends."""
+        return self._slots
+
+    @property
+    def context(self) -> Context:
+        """The context the source was made in."""
+        return self._ctx
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+        return self._topic
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its messages."""
+        return self._dtype
+
+    def __len__(self) -> int:
+        """Number of slots."""
+        return len(self._buffers)
+
+    def stats(self) -> SourceStats:
+        """Statistics of the transport session that carries the topic; the class depends on the transport."""
+        stats = ffi.new("lbm_src_transport_stats_t *")
+        with self._using():
+            check(lib.lbm_ssrc_retrieve_transport_stats(self._ssrc, stats))
+        return source_stats(stats)
+
+    def _facts(self) -> str:
+        return counted(len(self._buffers), "slot")
+
+    def _close(self, patience: float | None) -> None:
+        self._give_up()
+        self._ctx._release(self)
+
+    def _delete(self) -> None:
+        with self._guard:  # until the send that is in the library has returned; others find the source closed
+            pass
+        check(lib.lbm_ssrc_delete(self._ssrc))
