@@ -140,14 +140,14 @@ static __attribute__((noinline)) void deliver_special(struct um_rcv_flow *flow, 
         um_msg_extras_begin(flow->msg, d, flow->opts->ordered_delivery != 0);
     }
     if ((d->msg->present & UM_LBMC_HAS_APPHDR_CHAIN) != 0) {
-        flow->chain = d->msg->apphdr_chain;
+        flow->lane->chain = d->msg->apphdr_chain;
     }
     if ((d->msg->present & UM_LBMC_HAS_REQUEST) != 0) {
         deliver_request(flow, d->msg);
     } else {
         deliver_with_extras(flow);
     }
-    flow->chain = (struct um_slice){NULL, 0};
+    flow->lane->chain = (struct um_slice){NULL, 0};
     if (extras) {
         um_msg_extras_end(flow->msg);
     }
@@ -337,7 +337,7 @@ static void stop(struct um_rcv_flow *flow)
     }
     um_rcv_recovery_end(flow->recovery);
     um_timer_cancel(wheel(flow), &flow->loss_timer);
-    um_timer_cancel(wheel(flow), &flow->withdrawn_timer);
+    um_rcv_flow_keep(flow);
     um_dc_finish(flow->dc, um_loop_now(flow->lane->loop));
     um_rcv_audience_changes(flow->audience, NULL, count_out, NULL, flow);
     um_rcv_audience_unref(flow->audience);
@@ -378,7 +378,7 @@ static uint64_t arrived(const struct um_rcv_flow *flow)
 
 static void look_again(struct um_rcv_flow *flow, uint64_t now_ns)
 {
-    um_timer_arm(wheel(flow), &flow->withdrawn_timer, now_ns + WITHDRAWN_QUIET_NS);
+    um_timer_arm(wheel(flow), &flow->leaving->timer, now_ns + WITHDRAWN_QUIET_NS);
 }
 
 /* Messages wait in a session that is left unread; one that is read again gets on, too: a late loop may hear of it in
@@ -387,13 +387,13 @@ static void look_again(struct um_rcv_flow *flow, uint64_t now_ns)
 static bool may_still_come(struct um_rcv_flow *flow, uint64_t now_ns)
 {
     bool repairs = um_dc_waits(flow->dc, now_ns) && !um_rcv_recovery_pending(flow->recovery);
-    return um_rcv_withdrawal_goes_on(&flow->withdrawal, arrived(flow), um_rcv_session_resumed(&flow->stream),
+    return um_rcv_withdrawal_goes_on(&flow->leaving->withdrawal, arrived(flow), um_rcv_session_resumed(&flow->stream),
                                      um_rcv_session_paused(&flow->stream), repairs);
 }
 
 static void on_withdrawn_timer(struct um_timer *timer, uint64_t now_ns)
 {
-    struct um_rcv_flow *flow = UM_CONTAINER_OF(timer, struct um_rcv_flow, withdrawn_timer);
+    struct um_rcv_flow *flow = UM_CONTAINER_OF(timer, struct um_rcv_leaving, timer)->flow;
     if (may_still_come(flow, now_ns)) {
         look_again(flow, now_ns);
     } else {
@@ -401,20 +401,32 @@ static void on_withdrawn_timer(struct um_timer *timer, uint64_t now_ns)
     }
 }
 
-/* Ended when nothing of it arrives any more. */
+/* Ended when nothing of it arrives any more; at once when there is no memory to wait for that. */
 void um_rcv_flow_withdrawn(struct um_rcv_flow *flow)
 {
-    if (!flow->bos_seen) {
-        end(flow, UM_RCV_FLOW_WITHDRAWN);
-    } else if (!um_timer_armed(&flow->withdrawn_timer)) {
-        um_rcv_withdrawal_begin(&flow->withdrawal, arrived(flow), um_rcv_session_resumed(&flow->stream));
-        look_again(flow, um_loop_now(flow->lane->loop));
+    if (flow->leaving != NULL) {
+        return;
     }
+    if (flow->bos_seen) {
+        flow->leaving = um_calloc(1, sizeof *flow->leaving);
+    }
+    if (flow->leaving == NULL) {
+        end(flow, UM_RCV_FLOW_WITHDRAWN);
+        return;
+    }
+    flow->leaving->flow = flow;
+    um_timer_init(&flow->leaving->timer, on_withdrawn_timer);
+    um_rcv_withdrawal_begin(&flow->leaving->withdrawal, arrived(flow), um_rcv_session_resumed(&flow->stream));
+    look_again(flow, um_loop_now(flow->lane->loop));
 }
 
 void um_rcv_flow_keep(struct um_rcv_flow *flow)
 {
-    um_timer_cancel(wheel(flow), &flow->withdrawn_timer);
+    if (flow->leaving != NULL) {
+        um_timer_cancel(wheel(flow), &flow->leaving->timer);
+        um_free(flow->leaving);
+        flow->leaving = NULL;
+    }
 }
 
 /* ---- the session ---- */
@@ -743,7 +755,6 @@ int um_rcv_flow_init(struct um_rcv_flow *flow, struct um_rcv_source *source, str
     flow->stream.tidx = source->joining.offer.info.topic_idx;
     flow->stream.again = again;
     um_timer_init(&flow->loss_timer, on_loss_timer);
-    um_timer_init(&flow->withdrawn_timer, on_withdrawn_timer);
     struct um_dc_config config = dc_config(topic, &source->joining.offer.info);
     char text[UM_SOURCE_STRING_MAX];
     if (um_source_string_format(&source->joining.offer.info, text, sizeof text) < 0 ||

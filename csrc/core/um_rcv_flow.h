@@ -32,6 +32,13 @@ enum um_rcv_flow_end {
     UM_RCV_FLOW_FAILED     /* its session could not be joined; told by the mail only */
 };
 
+/* Of a source that is gone, whose last messages may still be on their way: few are, at any time. */
+struct um_rcv_leaving {
+    struct um_rcv_flow *flow;
+    struct um_timer timer; /* armed until it is over */
+    struct um_rcv_withdrawal withdrawal;
+};
+
 struct um_rcv_flow {
     struct um_rcv_stream stream;
     struct um_dc *dc;
@@ -54,10 +61,8 @@ struct um_rcv_flow {
     struct um_list held_node; /* lane->held */
     struct um_list lane_node; /* lane->flows; not linked: not begun, or over */
     struct um_timer loss_timer;
-    struct um_timer withdrawn_timer;     /* armed: the source is gone, its last messages may still be on their way */
-    struct um_rcv_withdrawal withdrawal; /* while it is armed */
+    struct um_rcv_leaving *leaving; /* NULL: topic resolution knows it, or it is over */
     struct um_log_limit discard_log;
-    struct um_slice chain;    /* during a delivery: chain of application headers; ptr NULL: the message has none */
     struct um_list hf_places; /* rcv_hf.c: what hot failover receivers know of it */
 };
 

@@ -326,7 +326,7 @@ void um_rcv_hf_deliver(lbm_rcv_t *rcv, struct um_msg *msg)
         return;
     }
     struct um_rcv_hf_place *place = place_of(hf, msg->origin);
-    bool numbered = msg->origin->chain.ptr != NULL && um_lbmc_get_hf(msg->origin->chain, &told);
+    bool numbered = um_lbmc_get_hf(msg->origin->lane->chain, &told);
     if (place == NULL) {
         on_discarded(hf, UM_HF_NO_ROOM, numbered ? told.sqn : 0, now_of(hf));
         hf->merge.stats.discards[UM_HF_NO_ROOM]++;

@@ -23,6 +23,7 @@ struct um_rcv_lane {
     struct um_rcv_recoveries recoveries; /* um_rcv_recovery.c: flows that ask sources for what they miss */
     struct um_list flows;                /* um_rcv_flow.lane_node */
     struct um_rcv_templates templates;
+    struct um_slice chain;     /* during a delivery: its application headers; ptr NULL: it has none */
     struct um_list held;       /* um_rcv_flow.held_node: left unread for full collectors */
     struct um_command release; /* of an XSP: read again those for which there is room */
     struct um_list node;       /* lanes->list; lanes lock */

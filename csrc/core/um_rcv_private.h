@@ -83,13 +83,13 @@ struct lbm_rcv_t_stct {
     bool indirect;            /* the same: messages go into its event queue, through its merge, or are not all wanted */
     bool wants_channels_only; /* null_channel_behavior discard */
     bool wants_subscribed_only;                 /* unrecognized_channel_behavior discard */
+    bool started;                               /* in the topic's audience, whose flows call it */
+    atomic_int refs;                            /* any thread: one of the owner, one of each queued event */
     _Atomic(struct um_rcv_channels *) channels; /* any loop reads; NULL: no subscription, or the wildcard receiver's */
     union {
         struct um_rcv_match *match;   /* with a wildcard */
         struct um_rcv_events *events; /* without; NULL: no event queue */
     };
-    atomic_int refs;       /* any thread: one of the owner, one of each queued event */
-    bool started;          /* in the topic's audience, whose flows call it */
     struct um_timer timer; /* start after creation; linger of an internal receiver */
     /* What became of messages in the flows that called it, and call it no more; minus the counts of those that do, from
      * before they did. ctx->counts_lock */
