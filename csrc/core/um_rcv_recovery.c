@@ -338,6 +338,7 @@ static struct um_recovery_config config_of(const struct um_receiver_options *opt
         .otr_timeout_ns = um_ms_ns(opts->otr_request_message_timeout),
         .otr_outstanding = (uint32_t)opts->otr_request_outstanding_maximum,
         .otr_entries_threshold = (uint32_t)opts->otr_message_caching_threshold,
+        .otr_burst = opts->delivery_control_maximum_burst_loss,
     };
 }
 
@@ -410,6 +411,7 @@ void um_rcv_recovery_dc_config(const struct um_rcv_recovery *recovery, struct um
     const struct um_receiver_options *opts = recovery->flow->opts;
     unsigned long proximity = opts->retransmit_message_caching_proximity;
     unsigned long threshold = opts->otr_message_caching_threshold;
+    config->recovers_bursts = opts->use_otr == 1;
     if (opts->use_otr == 1) {
         config->recovery_entries_max = threshold > UINT32_MAX ? 0 : (uint32_t)threshold;
         if (proximity > threshold && threshold != 0) {

@@ -28,6 +28,7 @@ static const struct um_dc_config *share_config(const struct um_dc_config *config
     own.recovery_timeout_ns = config->recovery_timeout_ns;
     own.caching_proximity = config->caching_proximity;
     own.recovery_entries_max = config->recovery_entries_max;
+    own.recovers_bursts = config->recovers_bursts;
     return um_intern(&own, sizeof own);
 }
 

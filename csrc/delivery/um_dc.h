@@ -35,6 +35,7 @@ struct um_dc_config {
     uint64_t recovery_timeout_ns;  /* silent for so long, it has abandoned everything; 0 = never */
     uint32_t caching_proximity;    /* ordered: live messages this far beyond what it brings are left to it; 0 = none */
     uint32_t recovery_entries_max; /* ordered: and those beyond so many held ones; 0 = unlimited */
+    bool recovers_bursts;          /* gaps of maximum_burst_loss and more are offered to it, too */
 };
 
 /* One delivery. `buf` holds data (ref to keep); for a reassembled message it is a heap buffer of the DC's. */

@@ -269,11 +269,12 @@ static void burst(struct um_dc *dc, uint32_t end, uint64_t now_ns)
     report_burst(dc, first, end - first, now_ns);
 }
 
-/* Nothing live lies between what recovery was expected to bring and here: it is part of that, whatever its size. */
+/* Where nothing live lies between what recovery was expected to bring and here it is part of that, whatever its size.
+ */
 static enum um_gap_owner owner_of(struct um_dc *dc, uint32_t count, uint64_t now_ns)
 {
-    bool joins_expected = dc->after_expected && count <= UM_DC_LEAD_MAX;
-    bool offered = joins_expected || count < dc->config->maximum_burst_loss;
+    bool any_size = dc->after_expected || dc->config->recovers_bursts;
+    bool offered = count < dc->config->maximum_burst_loss || (any_size && count <= UM_DC_LEAD_MAX);
     return offered && dc->ops->recovery_wanted != NULL && dc->ops->recovery_wanted(dc->user, dc->next, count, now_ns)
                ? UM_GAP_RECOVERY
                : UM_GAP_TRANSPORT;

@@ -101,6 +101,16 @@ static bool ask(struct um_recovery *recovery, uint32_t sqn, uint64_t now_ns)
     return true;
 }
 
+/* Numbers that go with the first of `missing`, which had no answer in its time: alone; or, where its source has
+ * answered nothing since it was asked for, all of a burst, which would take that time for every few of its numbers. */
+static uint32_t given_up_with(const struct um_recovery *recovery, const struct um_recovery_request *request,
+                              const struct um_dc_range *missing)
+{
+    uint32_t burst = recovery->config.otr_burst;
+    bool silent = recovery->answered_ns <= request->first_ns;
+    return silent && burst != 0 && missing->count >= burst && !is_replay(recovery, request->sqn) ? missing->count : 1;
+}
+
 /* Its time has come: the number is here, is asked for again, or is lost. */
 static void repeat(struct um_recovery *recovery, uint32_t i, uint64_t now_ns)
 {
@@ -114,8 +124,9 @@ static void repeat(struct um_recovery *recovery, uint32_t i, uint64_t now_ns)
         return;
     }
     if (now_ns - request->first_ns >= (replay ? config->request_timeout_ns : config->otr_timeout_ns)) {
-        if (um_dc_abandon(recovery->dc, now_ns, sqn, 1, UM_DC_LOST)) {
-            recovery->stats.timed_out++;
+        uint32_t count = given_up_with(recovery, request, &missing);
+        if (um_dc_abandon(recovery->dc, now_ns, sqn, count, UM_DC_LOST)) {
+            recovery->stats.timed_out += count;
             forget_request(recovery, i);
             return;
         }
@@ -356,6 +367,7 @@ bool um_recovery_on_data(struct um_recovery *recovery, uint64_t now_ns, struct u
     }
     forget_request(recovery, i);
     recovery->stats.recovered++;
+    recovery->answered_ns = now_ns;
     msg->present |= is_replay(recovery, msg->sqn) ? UM_LBMC_LATE_JOINED : UM_LBMC_RECOVERED;
     um_dc_on_data(recovery->dc, now_ns, msg, buf);
     look(recovery, now_ns);

@@ -40,6 +40,8 @@ struct um_recovery_config {
     uint64_t otr_delay_ns, otr_interval_ns, otr_interval_max_ns, otr_timeout_ns;
     uint32_t otr_outstanding;       /* 0: UM_RECOVERY_OUTSTANDING_MAX */
     uint32_t otr_entries_threshold; /* so many held: at once */
+    uint32_t otr_burst; /* a gap of so many numbers, of which none came before the first is given up, is given up whole;
+                           0: none is */
 };
 
 enum um_recovery_note {
@@ -98,6 +100,7 @@ struct um_recovery {
     uint32_t times;           /* information, or the last number, was asked for; of this state */
     uint32_t otr_times;       /* it began, since the last alert */
     uint64_t otr_alert_ns;    /* the last alert; valid when otr_times > 0 */
+    uint64_t answered_ns;     /* a number last came */
     uint64_t ask_ns;          /* for information, or the last number, next */
     uint64_t armed_ns;        /* UM_NEVER: no timer */
     struct um_u32_map by_sqn; /* number -> its place in requests, + 1 */

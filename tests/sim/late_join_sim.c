@@ -53,6 +53,7 @@ struct world {
     struct um_retransmitter *retransmitter;
     uint64_t next_send_ns, next_tell_ns, restart_ns[LIVES];
     uint32_t to_send;
+    uint32_t burst_first, burst_end; /* numbers of the first life that nobody hears on the transport */
     bool keeps_all, stopped;
     /* receiver */
     struct um_dc_config dc_config;
@@ -393,7 +394,9 @@ static void send_number(struct world *world, uint64_t now_ns, uint32_t first, ui
     life->fragments[first + i] = count;
     life->numbers++;
     um_retention_keep(life->retention, now_ns, sqn, message, len);
-    sim_unicast(world->sim, world->source, world->live, datagram, 1 + len);
+    if (first + i < world->burst_first || first + i >= world->burst_end) {
+        sim_unicast(world->sim, world->source, world->live, datagram, 1 + len);
+    }
 }
 
 static void new_life(struct world *world, int number)
@@ -443,7 +446,7 @@ static void on_source_timer(void *arg, uint64_t now_ns)
 
 /* ---- the run ---- */
 
-enum scenario { LIVE_TRAFFIC, LOSS, RESTARTS };
+enum scenario { LIVE_TRAFFIC, LOSS, RESTARTS, BURSTS };
 
 static void check_life(struct world *world, const struct life *life, enum scenario scenario, bool last)
 {
@@ -517,6 +520,21 @@ static void choose(struct world *world, enum scenario scenario)
     }
 }
 
+/* A silence of 2 to 1,000 numbers on the transport, which is a burst at the smallest maximum and often at larger ones.
+ */
+static void choose_burst(struct world *world)
+{
+    struct um_rng *rng = &world->rng;
+    world->config.off_transport = true;
+    world->dc_config.recovery_entries_max = world->config.otr_entries_threshold;
+    world->dc_config.recovers_bursts = true;
+    world->dc_config.maximum_burst_loss = 2 + below(rng, 300);
+    world->config.otr_burst = world->dc_config.maximum_burst_loss;
+    world->to_send = MESSAGES;
+    world->burst_first = below(rng, 150);
+    world->burst_end = world->burst_first + 2 + below(rng, 999);
+}
+
 static bool run_seed(uint64_t seed, enum scenario scenario)
 {
     static const uint64_t unlimited[UM_RETRANSMITTER_PACES];
@@ -529,6 +547,9 @@ static bool run_seed(uint64_t seed, enum scenario scenario)
     world.unicast = sim_add_node(world.sim, on_receiver_packet, on_receiver_timer, &world);
     world.dc_due_ns = world.recovery_due_ns = UM_NEVER;
     choose(&world, scenario);
+    if (scenario == BURSTS) {
+        choose_burst(&world);
+    }
     struct sim_impairment bad = {.loss = 0.1,
                                  .duplication = 0.05,
                                  .reordering = 0.1,
@@ -593,4 +614,9 @@ TEST(l4_what_was_overtaken_between_the_answer_and_the_first_live_message_is_aske
 TEST(a_source_that_restarts_in_the_middle_is_joined_anew_from_its_own_beginning)
 {
     CHECK_EQ(failures_of(RESTARTS, 2000), 0);
+}
+
+TEST(a_burst_beyond_its_maximum_is_recovered_whatever_its_size)
+{
+    CHECK_EQ(failures_of(BURSTS, 2000), 0);
 }

@@ -14,7 +14,7 @@ static struct {
     uint64_t asked_ns[ASKED_MAX];
     unsigned asked_count, infos, lasts, skipped, senseless, otr, alerts;
     uint32_t delivered[ASKED_MAX];
-    unsigned delivered_count, lost, late_joined, recovered;
+    unsigned delivered_count, lost, bursts, late_joined, recovered;
     bool repairs; /* the transport still does, before the stream begins */
     uint32_t low, wanted, high, chosen, beyond;
     unsigned choices;
@@ -37,6 +37,7 @@ static void on_loss(void *user, uint32_t sqn, uint64_t now_ns)
 static void on_burst(void *user, uint32_t first, uint32_t count, uint64_t now_ns)
 {
     world.lost += count;
+    world.bursts++;
 }
 
 static void on_dc_timer(void *user, uint64_t due_ns)
@@ -131,7 +132,8 @@ static void begin_in_mode(const struct um_recovery_config *config, int ordered_d
                                     .gap_timeout_ns = 10 * UM_NS_PER_SEC,
                                     .reassembly_size_max = 1u << 20,
                                     .caching_proximity = proximity,
-                                    .recovery_entries_max = config->off_transport ? config->otr_entries_threshold : 0};
+                                    .recovery_entries_max = config->off_transport ? config->otr_entries_threshold : 0,
+                                    .recovers_bursts = config->off_transport};
     memset(&world, 0, sizeof world);
     world.now_ns = 100 * UM_NS_PER_SEC;
     world.due_ns = UM_NEVER;
@@ -642,6 +644,83 @@ TEST(off_transport_recovery_asks_for_so_many_at_a_time_and_ends_when_the_transpo
     CHECK_EQ(world.asked_count, 200);
     CHECK_EQ(world.recovery.request_count, 0);
     CHECK_EQ(world.lost, 0);
+    end();
+}
+
+static struct um_recovery_config recovering_bursts(void)
+{
+    struct um_recovery_config config = defaults();
+    config.late_join = false;
+    config.off_transport = true;
+    config.otr_burst = 1024;
+    return config;
+}
+
+TEST(off_transport_recovery_brings_bursts_too)
+{
+    struct um_recovery_config config = recovering_bursts();
+    begin(&config);
+    CHECK(arrives(0, false));
+    CHECK(arrives(3001, false));
+    run(world.now_ns + 2 * UM_NS_PER_SEC);
+    CHECK_EQ(world.asked_count, 200);
+    for (uint32_t sqn = 1; sqn < 3001; sqn++) {
+        CHECK(arrives(sqn, true));
+    }
+    CHECK_EQ(world.delivered_count, 3002);
+    CHECK_EQ(world.lost, 0);
+    CHECK_EQ(world.recovery.request_count, 0);
+    end();
+}
+
+TEST(without_off_transport_recovery_a_burst_is_lost_at_once)
+{
+    struct um_recovery_config config = recovering_bursts();
+    config.off_transport = false;
+    begin(&config);
+    CHECK(arrives(0, false));
+    CHECK(arrives(1025, false));
+    CHECK_EQ(world.bursts, 1);
+    CHECK_EQ(world.lost, 1024);
+    CHECK_EQ(world.delivered_count, 2);
+    end();
+}
+
+/* Number by number, 200 at a time, it would take a minute for each 200. */
+TEST(a_burst_of_which_nothing_comes_in_its_time_is_one_burst_loss)
+{
+    struct um_recovery_config config = recovering_bursts();
+    begin(&config);
+    CHECK(arrives(0, false));
+    CHECK(arrives(4001, false));
+    run(world.now_ns + 60 * UM_NS_PER_SEC);
+    CHECK_EQ(world.lost, 0);
+    run(world.now_ns + 20 * UM_NS_PER_SEC);
+    CHECK_EQ(world.bursts, 1);
+    CHECK_EQ(world.lost, 4000);
+    CHECK_EQ(world.delivered_count, 2);
+    CHECK(arrives(4002, false));
+    CHECK_EQ(world.delivered_count, 3);
+    end();
+}
+
+/* The source answers, but no longer has the oldest: the others come. */
+TEST(of_a_burst_that_is_answered_only_what_has_no_answer_is_lost)
+{
+    struct um_recovery_config config = recovering_bursts();
+    begin(&config);
+    CHECK(arrives(0, false));
+    CHECK(arrives(2001, false));
+    run(world.now_ns + 2 * UM_NS_PER_SEC);
+    for (uint32_t sqn = 2; sqn < 2001; sqn++) {
+        run(world.now_ns + 10 * UM_NS_PER_MS);
+        CHECK(arrives(sqn, true));
+    }
+    CHECK_EQ(world.lost, 0);
+    run(world.now_ns + 80 * UM_NS_PER_SEC);
+    CHECK_EQ(world.lost, 1);
+    CHECK_EQ(world.bursts, 0);
+    CHECK_EQ(world.delivered_count, 2001);
     end();
 }
 
