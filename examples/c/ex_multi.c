@@ -44,7 +44,11 @@ void ex_multi_create(struct ex_multi *multi, const lbm_context_attr_t *cattr, co
         lbm_topic_t *topic;
         snprintf(name, sizeof(name), "%s.%lu", multi->root, multi->initial + i);
         EX_TRY(lbm_src_topic_alloc, &topic, multi->ctx, name, sattr);
-        EX_TRY(lbm_src_create, &multi->sources[i], multi->ctx, topic, multi->on_event, NULL, NULL);
+        if (multi->failover) {
+            EX_TRY(lbm_hf_src_create, &multi->sources[i], multi->ctx, topic, multi->on_event, NULL, NULL);
+        } else {
+            EX_TRY(lbm_src_create, &multi->sources[i], multi->ctx, topic, multi->on_event, NULL, NULL);
+        }
         if (multi->verbose) {
             printf("Created source %d on topic: %s\n", (int)i, name);
         } else if ((i + 1) % 1000 == 0) {

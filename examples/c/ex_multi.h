@@ -12,6 +12,7 @@ struct ex_multi {
     unsigned long initial, count; /* topics are root.initial .. root.(initial + count - 1) */
     unsigned long statistics;     /* seconds; 0: never */
     int verbose;                  /* one line for each source */
+    int failover;                 /* hot-failover sources */
     lbm_src_cb_proc on_event;
     lbm_context_t *ctx;
     lbm_src_t **sources;

@@ -139,6 +139,22 @@ static bool ex_store_number(const struct ex_option *option, const char *text)
     return end != text && *end == '\0' && errno == 0 && text[0] != '-';
 }
 
+static bool ex_store_wide(const struct ex_option *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, option->kind == EX_NUMBER ? 0 : 10);
+    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0) {
+        return false;
+    }
+    if (option->kind == EX_NUMBER) {
+        *(unsigned long long *)option->target = value;
+        return true;
+    }
+    *(long *)option->target = (long)value;
+    return value <= UINT32_MAX;
+}
+
 static bool ex_store(const struct ex_option *option, const char *text)
 {
     switch (option->kind) {
@@ -151,6 +167,9 @@ static bool ex_store(const struct ex_option *option, const char *text)
     case EX_INT:
     case EX_UNSIGNED:
         return ex_store_number(option, text);
+    case EX_NUMBER:
+    case EX_CHANNEL:
+        return ex_store_wide(option, text);
     case EX_TEXT:
         *(const char **)option->target = text;
         return true;

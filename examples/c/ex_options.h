@@ -13,6 +13,8 @@ enum ex_kind {
     EX_COUNTER,  /* int: one more each time it is given */
     EX_INT,      /* int, may be negative */
     EX_UNSIGNED, /* unsigned long */
+    EX_NUMBER,   /* unsigned long long, in C notation: 0x1f, 017 */
+    EX_CHANNEL,  /* long: a channel, 0..4294967295 */
     EX_TEXT,     /* const char * */
     EX_CONFIG,   /* configuration file, loaded at once in the order given */
     EX_RATE,     /* struct ex_rate: [U|M]DATA/RETR */

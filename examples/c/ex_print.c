@@ -280,6 +280,13 @@ int ex_on_source_event(lbm_src_t *src, int event, void *ed, void *clientd)
     return 0;
 }
 
+/* The number of a message as its program shows it. */
+static uint64_t ex_number_of(const struct ex_receive *receive, const lbm_msg_t *msg)
+{
+    bool wide = receive->style == EX_STYLE_WILDCARD && (msg->flags & LBM_MSG_FLAG_HF_64);
+    return wide ? msg->hf_sequence_number.u64 : msg->sequence_number;
+}
+
 static void ex_print_flags(const struct ex_receive *receive, const lbm_msg_t *msg)
 {
     int flags = msg->flags;
@@ -291,6 +298,11 @@ static void ex_print_flags(const struct ex_receive *receive, const lbm_msg_t *ms
         break;
     case EX_STYLE_SHORT:
         printf("%s%s", flags & LBM_MSG_FLAG_RETRANSMIT ? "-RX-" : "", flags & LBM_MSG_FLAG_OTR ? "-OTR-" : "");
+        break;
+    case EX_STYLE_FAILOVER:
+        printf("%s%s%s%s", flags & LBM_MSG_FLAG_RETRANSMIT ? "-RX-" : "", flags & LBM_MSG_FLAG_OTR ? "-OTR-" : "",
+               flags & LBM_MSG_FLAG_HF_DUPLICATE ? "-HFDUP-" : "",
+               flags & LBM_MSG_FLAG_HF_PASS_THROUGH ? "-PASS-" : "");
         break;
     case EX_STYLE_WILDCARD:
         printf("%s%s%s%s%s%s%s", flags & LBM_MSG_FLAG_RETRANSMIT ? "-RX" : "", flags & LBM_MSG_FLAG_OTR ? "-OTR" : "",
@@ -309,13 +321,16 @@ static void ex_print_data_line(const struct ex_receive *receive, const lbm_msg_t
     if (msg->tsp.tv_sec != 0) {
         printf("[@%ld.%06ld]", (long)msg->tsp.tv_sec, (long)msg->tsp.tv_usec);
     }
-    if (receive->style == EX_STYLE_FULL && msg->channel_info != NULL) {
-        printf("[%s:%u][%s][%u]", msg->topic_name, msg->channel_info->channel_number, msg->source,
-               msg->sequence_number);
+    bool shows_channel = receive->style == EX_STYLE_FULL || receive->style == EX_STYLE_WILDCARD;
+    if (shows_channel && msg->channel_info != NULL) {
+        printf("[%s:%u][%s][%" PRIu64 "]", msg->topic_name, msg->channel_info->channel_number, msg->source,
+               ex_number_of(receive, msg));
     } else {
-        printf("[%s][%s][%u]", msg->topic_name, msg->source, msg->sequence_number);
+        printf("[%s][%s][%" PRIu64 "]", msg->topic_name, msg->source, ex_number_of(receive, msg));
     }
-    ex_print_flags(receive, msg);
+    if (receive->style != EX_STYLE_WILDCARD || msg->channel_info == NULL) { /* lbmwrcv shows one or the other */
+        ex_print_flags(receive, msg);
+    }
     printf(", %lu bytes\n", (unsigned long)msg->len);
     if (receive->verbose > 1) {
         ex_dump(msg->data, msg->len);
@@ -325,17 +340,21 @@ static void ex_print_data_line(const struct ex_receive *receive, const lbm_msg_t
 
 static void ex_verify_message(const struct ex_receive *receive, const lbm_msg_t *msg)
 {
+    static const char *const formats[] = {
+        [EX_VERIFY_HEX] = "%" PRIx64, [EX_VERIFY_0X] = "0x%" PRIx64, [EX_VERIFY_DECIMAL] = "%" PRIu64};
+    char number[24];
+    snprintf(number, sizeof(number), formats[receive->verify_number], ex_number_of(receive, msg));
     switch (ex_verify_check(msg->data, msg->len, receive->verbose)) {
     case EX_GOOD:
         if (receive->verbose) {
-            printf("Message sqn %x verifies\n", msg->sequence_number);
+            printf("Message sqn %s verifies\n", number);
         }
         break;
     case EX_BAD:
-        printf("Message sqn %x does not verify!\n", msg->sequence_number);
+        printf("Message sqn %s does not verify!\n", number);
         break;
     case EX_NOT_VERIFIABLE:
-        fprintf(stderr, "Message sqn %x is not a verifiable message.\n", msg->sequence_number);
+        fprintf(stderr, "Message sqn %s is not a verifiable message.\n", number);
         break;
     }
 }
@@ -438,23 +457,24 @@ static void ex_on_event(struct ex_receive *receive, const lbm_msg_t *msg)
         break;
     case LBM_MSG_UNRECOVERABLE_LOSS:
         if (receive->verbose) {
-            printf("[%s][%s][%u], LOST\n", msg->topic_name, msg->source, msg->sequence_number);
+            printf("[%s][%s][%" PRIu64 "], LOST\n", msg->topic_name, msg->source, ex_number_of(receive, msg));
         }
         ex_on_loss(receive);
         break;
     case LBM_MSG_UNRECOVERABLE_LOSS_BURST:
         receive->bursts++;
         receive->total_bursts++;
-        printf("[%s][%s][%u], %s\n", msg->topic_name, msg->source, msg->sequence_number, receive->burst_word);
+        printf("[%s][%s][%" PRIu64 "], %s\n", msg->topic_name, msg->source, ex_number_of(receive, msg),
+               receive->burst_word);
         break;
     case LBM_MSG_NO_SOURCE_NOTIFICATION:
         printf("[%s], no sources found for topic\n", msg->topic_name);
         break;
     case LBM_MSG_HF_RESET:
         printf("[%s][%s][%" PRIu64 "]%s%s%s%s-RESET\n", msg->topic_name, msg->source,
-               (uint64_t)msg->hf_sequence_number.u64, msg->flags & LBM_MSG_FLAG_RETRANSMIT ? "-RX" : "",
-               msg->flags & LBM_MSG_FLAG_OTR ? "-OTR" : "", msg->flags & LBM_MSG_FLAG_HF_64 ? "-HF64" : "",
-               msg->flags & LBM_MSG_FLAG_HF_32 ? "-HF32" : "");
+               msg->flags & LBM_MSG_FLAG_HF_64 ? (uint64_t)msg->hf_sequence_number.u64 : msg->hf_sequence_number.u32,
+               msg->flags & LBM_MSG_FLAG_RETRANSMIT ? "-RX" : "", msg->flags & LBM_MSG_FLAG_OTR ? "-OTR" : "",
+               msg->flags & LBM_MSG_FLAG_HF_64 ? "-HF64" : "", msg->flags & LBM_MSG_FLAG_HF_32 ? "-HF32" : "");
         break;
     default:
         printf("Unhandled receiver event [%d] from source [%s] with topic [%s].\n", msg->type, msg->source,
@@ -467,8 +487,16 @@ static void ex_on_event(struct ex_receive *receive, const lbm_msg_t *msg)
 int ex_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 {
     flockfile(stdout); /* a line made of several pieces stays whole */
-    ex_on_event(clientd, msg);
+    struct ex_receive *receive = clientd;
+    bool pauses = receive->pause_ms > 0 && msg->type == LBM_MSG_DATA && !receive->done;
+    ex_on_event(receive, msg);
+    if (pauses) {
+        fflush(stdout);
+    }
     funlockfile(stdout);
+    if (pauses) {
+        ex_sleep_ms(receive->pause_ms);
+    }
     return 0;
 }
 

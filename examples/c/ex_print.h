@@ -26,17 +26,22 @@ void ex_dump(const char *data, size_t length);
 int ex_on_source_event(lbm_src_t *src, int event, void *ed, void *clientd);
 
 enum ex_style {
-    EX_STYLE_FULL,    /* lbmrcv: [topic][source][number]-RX--HFDUP--PASS--OTR-, n bytes */
-    EX_STYLE_SHORT,   /* lbmrcvq, lbmwrcvq, lbmmrcv: -RX-, -OTR- */
-    EX_STYLE_WILDCARD /* lbmwrcv: 64-bit numbers, -RX, -OTR, -HF64, -HF32, -HFDUP, -PASS, -HFOPT */
+    EX_STYLE_FULL,     /* lbmrcv: [topic][source][number]-RX--HFDUP--PASS--OTR-, n bytes */
+    EX_STYLE_SHORT,    /* lbmrcvq, lbmwrcvq, lbmmrcv: -RX-, -OTR- */
+    EX_STYLE_FAILOVER, /* lbmhfrcvq: -RX-, -OTR-, -HFDUP-, -PASS- */
+    EX_STYLE_WILDCARD  /* lbmwrcv, lbmhfrcv: 64-bit numbers, -RX, -OTR, -HF64, -HF32, -HFDUP, -PASS, -HFOPT */
 };
+
+enum ex_verify_number { EX_VERIFY_HEX, EX_VERIFY_0X, EX_VERIFY_DECIMAL }; /* how -V tells which message it was */
 
 /* What a receiving program counts and how it prints. Written by callbacks on one or more threads, read by main. */
 struct ex_receive {
     enum ex_style style;
     const char *burst_word; /* "LOST BURST" or "LOSS BURST" */
     int verbose, ascii, verify, order_checks;
-    int announce_topics; /* print "new topic" at each BOS instead of the session line */
+    enum ex_verify_number verify_number;
+    unsigned long pause_ms; /* after each message */
+    int announce_topics;    /* print "new topic" at each BOS instead of the session line */
     int stop_at_eos;
     unsigned long stop_after; /* messages; 0: never */
     int loss_percent;         /* stop when so many percent were lost; 0: never */

@@ -30,6 +30,9 @@ void ex_run_wildcard(const struct ex_wildcard *wildcard, struct ex_receive *rece
     ex_announce(wildcard, attr);
     EX_TRY(lbm_wildcard_rcv_create, &wrcv, ctx, wildcard->pattern, NULL, attr, ex_on_message, receive, wildcard->evq);
     EX_TRY(lbm_wildcard_rcv_attr_delete, attr);
+    if (wildcard->channel >= 0) {
+        EX_TRY(lbm_wildcard_rcv_subscribe_channel, wrcv, (lbm_uint32_t)wildcard->channel, NULL, NULL);
+    }
     ex_run_intervals(&(struct ex_interval){.ctx = ctx,
                                            .stats_every = wildcard->statistics ? 1 : 0,
                                            .max_sources = 64,

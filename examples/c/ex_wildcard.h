@@ -10,6 +10,7 @@ struct ex_wildcard {
     lbm_event_queue_t *evq; /* NULL: deliver on the context thread */
     int statistics;
     const char *burst_label;
+    long channel; /* to subscribe to; -1: none */
 };
 
 /* Creates context and receiver, prints rates until done, deletes both, prints the total. */

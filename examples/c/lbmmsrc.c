@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     ex_apply_late_join(opt.late_join, sattr);
     ex_apply_rate(&opt.rate, cattr, sattr);
     multi =
-        (struct ex_multi){opt.root, opt.initial, opt.sources, opt.statistics, opt.verbose, on_event, NULL, NULL, -1};
+        (struct ex_multi){opt.root, opt.initial, opt.sources, opt.statistics, opt.verbose, 0, on_event, NULL, NULL, -1};
     ex_multi_create(&multi, cattr, sattr);
     if (opt.delay > 0) {
         printf("Delaying sending for %d second%s...\n", opt.delay, opt.delay > 1 ? "s" : "");

@@ -8,22 +8,23 @@
 #include "ex_receiver.h"
 
 static struct {
-    int ascii, context_stats, exit_at_eos, summary, order, queue, loss, verbose, verify, max_sources;
+    int ascii, context_stats, exit_at_eos, failover, summary, order, queue, loss, verbose, verify, max_sources;
     unsigned long messages, statistics;
+    long channel;
     struct ex_datagram datagram;
-} opt = {.max_sources = 10};
+} opt = {.channel = -1, .max_sources = 10};
 
 static const struct ex_option options[] = {
     {'A', "ascii", EX_COUNTER, &opt.ascii, NULL, "print payloads as text; twice: each on a line of its own"},
     {'c', "config", EX_CONFIG, NULL, "FILE", "load a configuration file; may be repeated"},
     {'C', "context-stats", EX_FLAG, &opt.context_stats, NULL, "statistics of the context, not of the receiver"},
     {'E', "exit", EX_FLAG, &opt.exit_at_eos, NULL, "exit at the end of a session"},
-    {'f', "failover", EX_LATER, "hot failover", NULL, "hot-failover receiver"},
+    {'f', "failover", EX_FLAG, &opt.failover, NULL, "hot-failover receiver"},
     {'h', "help", EX_HELP, NULL, NULL, "show this text"},
     {'O', "orderchecks", EX_FLAG, &opt.order, NULL, "check that sequence numbers follow each other"},
     {'q', "eventq", EX_FLAG, &opt.queue, NULL, "receive through an event queue"},
     {'r', "msgs", EX_UNSIGNED, &opt.messages, "NUM", "exit after NUM messages"},
-    {'N', "channel", EX_LATER_ARG, "receiving a channel", "NUM", "receive this channel"},
+    {'N', "channel", EX_CHANNEL, &opt.channel, "NUM", "receive this channel"},
     {'s', "stats", EX_UNSIGNED, &opt.statistics, "SEC", "print transport statistics every SEC seconds"},
     {'S', "summary", EX_FLAG, &opt.summary, NULL, "exit at the end of a session with a summary"},
     {'U', "losslev", EX_INT, &opt.loss, "PCT", "exit when PCT percent were lost"},
@@ -56,13 +57,45 @@ static bool is_sequential(lbm_context_attr_t *cattr)
     return true;
 }
 
+/* What was created: a hot-failover receiver is deleted as one. */
+struct receiver {
+    lbm_rcv_t *rcv;
+    lbm_hf_rcv_t *failover; /* NULL: `rcv` is a plain one */
+};
+
+static struct receiver create_receiver(lbm_context_t *ctx, lbm_topic_t *topic, struct ex_receive *receive,
+                                       lbm_event_queue_t *evq)
+{
+    struct receiver made = {NULL, NULL};
+    if (opt.failover) {
+        printf("Using Hot Failover.\n");
+        EX_TRY(lbm_hf_rcv_create, &made.failover, ctx, topic, ex_on_message, receive, evq);
+        made.rcv = lbm_rcv_from_hf_rcv(made.failover);
+    } else {
+        EX_TRY(lbm_rcv_create, &made.rcv, ctx, topic, ex_on_message, receive, evq);
+    }
+    if (opt.channel >= 0) {
+        printf("Listening for messages on channel %ld\n", opt.channel);
+        EX_TRY(lbm_rcv_subscribe_channel, made.rcv, (lbm_uint32_t)opt.channel, NULL, NULL);
+    }
+    return made;
+}
+
+static void delete_receiver(const struct receiver *receiver)
+{
+    if (receiver->failover != NULL) {
+        EX_TRY(lbm_hf_rcv_delete, receiver->failover);
+    } else {
+        EX_TRY(lbm_rcv_delete, receiver->rcv);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int first = ex_parse(argc, argv, &program);
     lbm_context_attr_t *cattr;
     lbm_context_t *ctx;
     lbm_topic_t *topic;
-    lbm_rcv_t *rcv;
     struct ex_queue queue = {NULL, 0};
     static struct ex_receive receive = {.style = EX_STYLE_FULL, .burst_word = "LOSS BURST", .done_text = ""};
     receive.verbose = opt.verbose;
@@ -89,10 +122,10 @@ int main(int argc, char **argv)
     if (opt.queue) {
         printf("Using an LBM event queue.\n");
     }
-    EX_TRY(lbm_rcv_create, &rcv, ctx, topic, ex_on_message, &receive, queue.evq);
+    const struct receiver receiver = create_receiver(ctx, topic, &receive, queue.evq);
     fflush(stdout);
     ex_run_intervals(&(struct ex_interval){.ctx = ctx,
-                                           .rcv = opt.context_stats ? NULL : rcv,
+                                           .rcv = opt.context_stats ? NULL : receiver.rcv,
                                            .sequential = sequential,
                                            .quiet = opt.ascii && opt.statistics == 0,
                                            .stats_every = opt.statistics,
@@ -105,7 +138,7 @@ int main(int argc, char **argv)
         ex_print_summary(receive.last - receive.first, receive.total_messages, receive.total_bytes);
     }
     ex_sleep_ms(5000);
-    EX_TRY(lbm_rcv_delete, rcv);
+    delete_receiver(&receiver);
     if (opt.queue) {
         ex_queue_stop(&queue);
     }

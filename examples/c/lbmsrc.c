@@ -16,9 +16,10 @@
 static struct {
     int delay, linger, nonblock, verbose, verify;
     unsigned long late_join, length, messages, pause, statistics;
+    long channel;
     struct ex_rate rate;
     struct ex_datagram datagram;
-} opt = {.delay = 1, .linger = 5, .length = 25, .messages = 10000000};
+} opt = {.channel = -1, .delay = 1, .linger = 5, .length = 25, .messages = 10000000};
 
 static const struct ex_option options[] = {
     {'c', "config", EX_CONFIG, NULL, "FILE", "load a configuration file; may be repeated"},
@@ -29,7 +30,7 @@ static const struct ex_option options[] = {
     {'l', "length", EX_UNSIGNED, &opt.length, "BYTES", "message length (25)"},
     {'M', "messages", EX_UNSIGNED, &opt.messages, "NUM", "messages to send (10000000)"},
     {'n', "non-block", EX_FLAG, &opt.nonblock, NULL, "send without blocking, wait for wakeup events"},
-    {'N', "channel", EX_LATER_ARG, "sending on a channel", "NUM", "send on this channel"},
+    {'N', "channel", EX_CHANNEL, &opt.channel, "NUM", "send on this channel"},
     {'P', "pause", EX_UNSIGNED, &opt.pause, "MS", "pause after each message (0)"},
     {'R', "rate", EX_RATE, &opt.rate, "[U|M]DATA/RETR", "LBT-RU or LBT-RM with these rate limits"},
     {'s', "statistics", EX_UNSIGNED, &opt.statistics, "SEC", "print transport statistics every SEC seconds"},
@@ -93,16 +94,19 @@ static int on_statistics(lbm_context_t *ctx, const void *clientd)
     return 0;
 }
 
-static void send_one(lbm_src_t *src, const char *data)
+/* `extras`: NULL for messages without a channel. */
+static void send_one(lbm_src_t *src, const char *data, lbm_src_send_ex_info_t *extras)
 {
     int flags = opt.nonblock ? LBM_SRC_NONBLOCK : 0;
     for (;;) {
         atomic_store(&blocked, 1); /* before the send: the wakeup may overtake its return */
-        if (lbm_src_send(src, data, opt.length, flags) != LBM_FAILURE) {
+        int rc = extras != NULL ? lbm_src_send_ex(src, data, opt.length, flags, extras)
+                                : lbm_src_send(src, data, opt.length, flags);
+        if (rc != LBM_FAILURE) {
             return;
         }
         if (lbm_errnum() != LBM_EWOULDBLOCK) {
-            ex_fail("lbm_src_send");
+            ex_fail(extras != NULL ? "lbm_src_send_ex" : "lbm_src_send");
         }
         while (atomic_load(&blocked)) {
             ex_sleep_ms(100);
@@ -112,6 +116,10 @@ static void send_one(lbm_src_t *src, const char *data)
 
 static void send_all(lbm_src_t *src, char *data)
 {
+    lbm_src_send_ex_info_t extras = {.flags = LBM_SRC_SEND_EX_FLAG_CHANNEL};
+    if (opt.channel >= 0) {
+        EX_TRY(lbm_src_channel_create, &extras.channel_info, src, (lbm_uint32_t)opt.channel);
+    }
     double begin = ex_now();
     for (unsigned long count = 0; count < opt.messages; count++) {
         if (opt.verify) {
@@ -120,12 +128,15 @@ static void send_all(lbm_src_t *src, char *data)
             snprintf(data, MIN_BUFFER, "message %u", (unsigned)count);
         }
         apply_loss_rate();
-        send_one(src, data);
+        send_one(src, data, opt.channel >= 0 ? &extras : NULL);
         if (opt.pause > 0) {
             ex_sleep_ms(opt.pause);
         }
     }
     double seconds = ex_now() - begin;
+    if (extras.channel_info != NULL) {
+        EX_TRY(lbm_src_channel_delete, extras.channel_info);
+    }
     printf("Sent %u messages of size %u bytes in %.04g seconds.\n", (unsigned)opt.messages, (unsigned)opt.length,
            seconds);
     ex_print_source_rate(seconds, (double)opt.messages, (double)opt.messages * (double)opt.length);
@@ -161,6 +172,9 @@ static void run(const char *name, lbm_context_attr_t *cattr, lbm_src_topic_attr_
         printf("Will start sending in %d second%s...\n", opt.delay, opt.delay > 1 ? "s" : "");
         fflush(stdout);
         ex_sleep_ms((unsigned long)opt.delay * 1000);
+    }
+    if (opt.channel >= 0) {
+        printf("Sending on channel %ld\n", opt.channel);
     }
     printf("Sending %u messages of size %u bytes to topic [%s]\n", (unsigned)opt.messages, (unsigned)opt.length, name);
     fflush(stdout);

@@ -16,11 +16,12 @@
 #define ENDLESS 0xEFFFFFFFul
 
 static struct {
-    int linger, threads, tight;
+    int bits, failover, linger, threads, tight;
     unsigned long initial, late_join, length, rate_per_second, sources, statistics;
     const char *messages, *root;
     struct ex_rate rate;
-} opt = {.length = 25,
+} opt = {.bits = 32,
+         .length = 25,
          .linger = 10,
          .messages = "10000000",
          .rate_per_second = 10000,
@@ -31,7 +32,7 @@ static struct {
 static const struct ex_option options[] = {
     {'c', "config", EX_CONFIG, NULL, "FILE", "load a configuration file; may be repeated"},
     {'h', "help", EX_HELP, NULL, NULL, "show this text"},
-    {'H', "hf", EX_LATER, "hot failover", NULL, "hot-failover sources"},
+    {'H', "hf", EX_FLAG, &opt.failover, NULL, "hot-failover sources"},
     {'i', "initial-topic", EX_UNSIGNED, &opt.initial, "NUM", "number of the first topic (0)"},
     {'j', "late-join", EX_UNSIGNED, &opt.late_join, "BYTES", "retain so many bytes for late joiners"},
     {'l', "length", EX_UNSIGNED, &opt.length, "BYTES", "message length (25)"},
@@ -44,7 +45,7 @@ static const struct ex_option options[] = {
     {'S', "sources", EX_UNSIGNED, &opt.sources, "NUM", "topics (100)"},
     {'t', "tight", EX_FLAG, &opt.tight, NULL, "spin instead of sleeping between messages"},
     {'T', "threads", EX_INT, &opt.threads, "NUM", "sending threads (1, at most 16)"},
-    {'x', "bits", EX_LATER_ARG, "hot failover", "BITS", "width of hot-failover sequence numbers"},
+    {'x', "bits", EX_INT, &opt.bits, "BITS", "width of hot-failover sequence numbers: 32 (default) or 64"},
     EX_MONITOR("monitor-ctx", "context"),
     EX_MONITOR("monitor-src", "sources"),
     EX_COMMON_MONITOR,
@@ -66,11 +67,24 @@ static int on_event(lbm_src_t *src, int event, void *ed, void *clientd)
     return ex_on_source_event(src, event, ed, NULL);
 }
 
-static void send_one(lbm_src_t *src, const char *data)
+/* `number`: of hot failover. */
+static int try_to_send(lbm_src_t *src, const char *data, uint64_t number)
 {
-    for (unsigned blocked = 0; lbm_src_send(src, data, opt.length, LBM_SRC_NONBLOCK) == LBM_FAILURE;) {
+    if (!opt.failover) {
+        return lbm_src_send(src, data, opt.length, LBM_SRC_NONBLOCK);
+    }
+    if (opt.bits == 32) {
+        return lbm_hf_src_send(src, data, opt.length, (lbm_uint_t)number, LBM_SRC_NONBLOCK);
+    }
+    lbm_src_send_ex_info_t extras = {.flags = LBM_SRC_SEND_EX_FLAG_HF_64, .hf_sqn.u64 = number};
+    return lbm_hf_src_send_ex(src, data, opt.length, 0, LBM_SRC_NONBLOCK, &extras);
+}
+
+static void send_one(lbm_src_t *src, const char *data, uint64_t number)
+{
+    for (unsigned blocked = 0; try_to_send(src, data, number) == LBM_FAILURE;) {
         if (lbm_errnum() != LBM_EWOULDBLOCK) {
-            ex_fail("lbm_src_send");
+            ex_fail(opt.failover ? "lbm_hf_src_send" : "lbm_src_send");
         }
         if (++blocked == 1000) {
             printf("LBM send blocked 1000 times\n");
@@ -90,6 +104,16 @@ static void wait_until(double due)
     }
 }
 
+/* The topic after `topic`. Those of hot failover have one thread each, which sends their numbers in order. */
+static unsigned long next_topic(unsigned long topic, unsigned long thread)
+{
+    unsigned long next = topic + (unsigned long)opt.threads;
+    if (next < opt.sources) {
+        return next;
+    }
+    return opt.failover ? thread : next % opt.sources;
+}
+
 static void *send_share(void *arg)
 {
     int thread = (int)(intptr_t)arg;
@@ -102,12 +126,15 @@ static void *send_share(void *arg)
         fprintf(stderr, "no memory for a message of %lu bytes\n", opt.length);
         exit(1);
     }
+    uint64_t round = 0; /* one message to each topic of this thread: their number */
     for (unsigned long count = 0; count < messages; count++) {
         wait_until(begin + (double)count * interval);
         snprintf(data, MIN_BUFFER, "message %" PRIu64 " (%d)", (uint64_t)count, (int)topic);
-        send_one(multi.sources[topic], data);
+        send_one(multi.sources[topic], data, round);
         sent++;
-        topic = (topic + threads) % opt.sources;
+        unsigned long next = next_topic(topic, (unsigned long)thread);
+        round += next <= topic;
+        topic = next;
     }
     free(data);
     finished++;
@@ -161,14 +188,16 @@ int main(int argc, char **argv)
     lbm_src_topic_attr_t *sattr;
     total_messages = opt.messages[0] == 'I' ? ENDLESS : strtoul(opt.messages, NULL, 10);
     if (opt.sources < 1 || opt.sources > MAX_SOURCES || opt.threads < 1 || opt.threads > EX_MAX_THREADS ||
-        opt.rate_per_second < 1) {
+        opt.rate_per_second < 1 || (opt.bits != 32 && opt.bits != 64) ||
+        (opt.failover && (unsigned long)opt.threads > opt.sources)) {
         ex_usage(argv[0], &program, 1);
     }
     EX_TRY(lbm_context_attr_create, &cattr);
     EX_TRY(lbm_src_topic_attr_create, &sattr);
     ex_apply_late_join(opt.late_join, sattr);
     ex_apply_rate(&opt.rate, cattr, sattr);
-    multi = (struct ex_multi){opt.root, opt.initial, opt.sources, opt.statistics, 0, on_event, NULL, NULL, -1};
+    multi = (struct ex_multi){opt.root,     opt.initial, opt.sources, opt.statistics, 0,
+                              opt.failover, on_event,    NULL,        NULL,           -1};
     ex_multi_create(&multi, cattr, sattr);
     run();
     if (opt.linger > 0) {

@@ -9,7 +9,8 @@
 static struct {
     int exit_at_eos, queue, statistics, verbose;
     unsigned long messages;
-} opt;
+    long channel;
+} opt = {.channel = -1};
 
 static const struct ex_option options[] = {
     {'c', "config", EX_CONFIG, NULL, "FILE", "load a configuration file; may be repeated"},
@@ -18,7 +19,7 @@ static const struct ex_option options[] = {
     {'h', "help", EX_HELP, NULL, NULL, "show this text"},
     {'q', NULL, EX_FLAG, &opt.queue, NULL, "receive through an event queue"},
     {'r', NULL, EX_UNSIGNED, &opt.messages, "NUM", "delete the receiver after NUM messages"},
-    {'N', "channel", EX_LATER_ARG, "receiving a channel", "NUM", "receive this channel"},
+    {'N', "channel", EX_CHANNEL, &opt.channel, "NUM", "receive this channel"},
     {'s', "statistics", EX_FLAG, &opt.statistics, NULL, "print transport statistics with each rate line"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
     EX_MONITOR("monitor-ctx", "context"),
@@ -41,7 +42,8 @@ int main(int argc, char **argv)
         printf("Using Event Queue\n");
         ex_queue_start(&queue, "event queue threshold exceeded - event %x, sz %lu, delay %lu\n");
     }
-    ex_run_wildcard(&(struct ex_wildcard){argv[first], queue.evq, opt.statistics, "loss bursts"}, &receive);
+    ex_run_wildcard(&(struct ex_wildcard){argv[first], queue.evq, opt.statistics, "loss bursts", opt.channel},
+                    &receive);
     if (opt.queue) {
         ex_queue_stop(&queue);
     }

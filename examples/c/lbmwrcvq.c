@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     receive.stop_at_eos = opt.exit_at_eos;
     receive.stop_after = opt.messages;
     ex_queue_start(&queue, "event queue threshold exceeded - event 0x%x, sz %lu, delay %lu\n");
-    ex_run_wildcard(&(struct ex_wildcard){argv[first], queue.evq, opt.statistics, "bursts"}, &receive);
+    ex_run_wildcard(&(struct ex_wildcard){argv[first], queue.evq, opt.statistics, "bursts", -1}, &receive);
     ex_queue_stop(&queue);
     return 0;
 }
