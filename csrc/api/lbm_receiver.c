@@ -30,9 +30,9 @@ int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm
 /* That of a hot failover receiver goes with it. */
 static int delete_plain(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
 {
-    if (um_receiver_check(rcv, api) == 0 && um_receiver_hf(rcv) != NULL) {
-        return um_error(UM_EINVAL, "CoreApi-20206-3", "%s: rcv belongs to a hot failover receiver: delete that instead",
-                        api);
+    if (um_receiver_check(rcv, api) == 0 && um_receiver_is_inner(rcv)) {
+        return um_error(UM_EINVAL, "CoreApi-20206-3",
+                        "%s: rcv belongs to a hot failover receiver or an HFX receiver: delete that instead", api);
     }
     return um_receiver_delete(rcv, cbinfo, api);
 }

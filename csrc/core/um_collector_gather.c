@@ -358,10 +358,18 @@ static inline bool has_tail(const lbm_msg_t *msg)
     return msg->properties != NULL || (msg->flags & UM_RECORD_HF) != 0;
 }
 
+/* What an HFX has kept may come on the thread of another context, which must not look at the clock of this one. */
+static uint64_t wall_of(const lbm_rcv_t *rcv, const lbm_msg_t *msg)
+{
+    return um_loop_on_thread(rcv->ctx->loop)
+               ? um_loop_wall_now(rcv->ctx->loop)
+               : (uint64_t)msg->tsp.tv_sec * UM_NS_PER_SEC + (uint64_t)msg->tsp.tv_usec * 1000;
+}
+
 void um_collector_append(um_collector_t *c, lbm_rcv_t *rcv, const lbm_msg_t *msg)
 {
     const struct um_rcv_flow *origin = ((const struct um_msg *)msg)->origin;
-    uint64_t wall_ns = um_loop_wall_now(likely(origin != NULL) ? origin->lane->loop : rcv->ctx->loop);
+    uint64_t wall_ns = likely(origin != NULL) ? um_loop_wall_now(origin->lane->loop) : wall_of(rcv, msg);
     bool done = false;
     if (likely(origin != NULL && c->plain_max > 0 && msg->type == LBM_MSG_DATA && !has_tail(msg))) {
         um_lock_take(&c->lock);

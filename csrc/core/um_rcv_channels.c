@@ -187,6 +187,11 @@ static int check(const struct um_channel_call *call)
     if (um_receiver_check(call->rcv, call->api) != 0) {
         return -1;
     }
+    if (call->rcv->hf != NULL && call->rcv->hf->member != NULL) {
+        return um_error(UM_EOPNOTSUPP, "CoreApi-20232-7",
+                        "%s: rcv %p belongs to an HFX, which gives all channels to its own callback", call->api,
+                        (void *)call->rcv);
+    }
     return call->rcv->wildcard == NULL
                ? 0
                : um_error(UM_EINVAL, "CoreApi-20232-2",

@@ -186,6 +186,9 @@ void um_rcv_deliver_event(lbm_rcv_t *rcv, int type, const char *topic_name, stru
     msg->pub.source_clientd = flow != NULL ? flow->clientd : NULL;
     msg->pub.tsp.tv_sec = (long)(wall_ns / UM_NS_PER_SEC);
     msg->pub.tsp.tv_usec = (long)(wall_ns % UM_NS_PER_SEC / 1000);
+    if (um_rcv_hf_passes_event(rcv, msg)) {
+        return;
+    }
     if (rcv->evq != NULL) {
         enqueue(rcv, msg, NULL);
         return;

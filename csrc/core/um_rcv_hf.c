@@ -6,15 +6,30 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "core/um_hfx.h"
 #include "core/um_msg_extras.h"
 #include "core/um_rcv_private.h"
 #include "wire/um_source_string.h"
 
 #define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
+/* Between these the merge is the caller's. Afterwards the application may have been called. */
+static struct um_hf *enter(lbm_hf_rcv_t *hf)
+{
+    return hf->member != NULL ? um_hfx_enter(hf->member) : &hf->merge;
+}
+
+static void leave(lbm_hf_rcv_t *hf)
+{
+    if (hf->member != NULL) {
+        um_hfx_leave(hf->member);
+    }
+}
+
+/* Of an HFX: when it was entered. */
 static uint64_t now_of(const lbm_hf_rcv_t *hf)
 {
-    return um_loop_now(hf->rcv->ctx->loop);
+    return hf->member != NULL ? hf->member->hfx->now_ns : um_loop_now(hf->rcv->ctx->loop);
 }
 
 /* ---- to the application ---- */
@@ -36,7 +51,7 @@ static void hand_over(lbm_hf_rcv_t *hf, struct um_msg *msg)
 
 static void no_room_for_extras(lbm_hf_rcv_t *hf)
 {
-    um_log_limited(&hf->room_log, now_of(hf), LOG_INTERVAL_NS, UM_LOG_ERR, "Core-5402-4",
+    um_log_limited(&hf->room_log, um_loop_now(hf->rcv->ctx->loop), LOG_INTERVAL_NS, UM_LOG_ERR, "Core-5402-4",
                    "topic [%s]: out of memory for the properties of a message: it is delivered without",
                    hf->msg->pub.topic_name);
 }
@@ -49,6 +64,10 @@ static void fill(lbm_hf_rcv_t *hf, const struct um_msg *from)
     msg->pub.properties = NULL;
     msg->pub.channel_info = NULL;
     msg->channel = from->channel;
+    if (hf->member != NULL) {
+        msg->rcv = hf->rcv;
+        msg->pub.source_clientd = NULL; /* who frees it does not know of another context's callback */
+    }
     if (!um_msg_extras_clone(msg, from)) {
         no_room_for_extras(hf); /* for its properties: it is delivered without */
     }
@@ -62,7 +81,7 @@ static void fill(lbm_hf_rcv_t *hf, const struct um_msg *from)
     }
 }
 
-static void number(struct um_msg *msg, uint64_t sqn, bool wide)
+void um_rcv_hf_number(struct um_msg *msg, uint64_t sqn, bool wide)
 {
     if (wide) {
         msg->pub.hf_sequence_number.u64 = sqn;
@@ -95,7 +114,7 @@ static void tell(lbm_hf_rcv_t *hf, int type, uint64_t sqn, uint32_t count)
     msg->pub.tsp = hf->msg->pub.tsp;
     msg->pub.source_clientd = hf->msg->pub.source_clientd;
     msg->lost = count;
-    number(msg, sqn, hf->merge.wide);
+    um_rcv_hf_number(msg, sqn, hf->merge.wide);
     hand_over(hf, msg);
     um_msg_release(msg);
 }
@@ -198,14 +217,18 @@ static struct um_rcv_hf_place *place_of(lbm_hf_rcv_t *hf, struct um_rcv_flow *fl
         place->hf = hf;
         um_list_push_back(&flow->hf_places, &place->flow_node);
         um_list_push_back(&hf->places, &place->node);
-        um_hf_join(&hf->merge, &place->source);
+        um_hf_join(enter(hf), &place->source);
+        leave(hf);
     }
     return place;
 }
 
-static void free_place(struct um_rcv_hf_place *place, uint64_t now_ns)
+static void free_place(struct um_rcv_hf_place *place)
 {
-    um_hf_leave(&place->hf->merge, &place->source, now_ns);
+    lbm_hf_rcv_t *hf = place->hf;
+    struct um_hf *merge = enter(hf);
+    um_hf_leave(merge, &place->source, now_of(hf));
+    leave(hf);
     um_list_remove(&place->node);
     um_list_remove(&place->flow_node);
     um_free(place);
@@ -232,7 +255,7 @@ static void forget_clientd_of(void *held, void *arg)
 /* The application frees it now; what waits may be delivered long after. */
 static void forget_clientds(lbm_hf_rcv_t *hf, const struct um_rcv_flow *flow)
 {
-    if (flow->clientd != NULL) {
+    if (flow->clientd != NULL && hf->member == NULL) {
         struct leaving leaving = {.flow = flow};
         um_rcv_flow_source(flow, leaving.source);
         um_hf_entries_each(&hf->merge.entries, forget_clientd_of, &leaving);
@@ -247,7 +270,7 @@ void um_rcv_hf_flow_left(lbm_rcv_t *rcv, struct um_rcv_flow *flow)
     {
         struct um_rcv_hf_place *place = UM_CONTAINER_OF(node, struct um_rcv_hf_place, flow_node);
         if (place->hf == rcv->hf) {
-            free_place(place, now_of(rcv->hf));
+            free_place(place);
             forget_clientds(rcv->hf, flow);
         }
     }
@@ -268,6 +291,11 @@ static void pass_through_copy(lbm_hf_rcv_t *hf, const struct um_msg *msg, int fl
         return;
     }
     copy->pub.flags |= flag;
+    if (hf->member != NULL) {
+        copy->pub.source_clientd = NULL;
+        um_hfx_pass(hf->member, copy);
+        return;
+    }
     copy->origin = msg->origin; /* a collector that is full has its session left unread */
     um_rcv_hand_over(hf->rcv, copy);
     copy->origin = NULL;
@@ -283,7 +311,11 @@ static void pass_through(lbm_hf_rcv_t *hf, const struct um_msg *msg)
     }
     fill(hf, msg);
     hf->msg->pub.flags |= flag;
-    hand_over(hf, hf->msg);
+    if (hf->member != NULL) {
+        um_hfx_pass(hf->member, hf->msg);
+    } else {
+        hand_over(hf, hf->msg);
+    }
     hf->msg->origin = NULL;
     hf->msg->pub.response = NULL; /* of a request: the flow's, the receiver has got its own */
 }
@@ -292,20 +324,46 @@ static void merge(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct 
                   const struct um_lbmc_hf *told)
 {
     const lbm_msg_fragment_info_t *frag = msg->pub.fragment_info;
-    uint64_t before = hf->merge.stats.given_early, now_ns = now_of(hf);
     fill(hf, msg);
     hf->msg->pub.osqn = msg->pub.sequence_number;
-    number(hf->msg, told->sqn, told->wide);
+    um_rcv_hf_number(hf->msg, told->sqn, told->wide);
     hf->msg->pub.flags |= (told->flags & UM_LBMC_HF_OPTIONAL) != 0 ? LBM_MSG_FLAG_HF_OPTIONAL : 0;
     const struct um_hf_message m = {.hf = *told,
                                     .first_sqn = frag != NULL ? (uint32_t)frag->start_sequence_number
                                                               : (uint32_t)msg->pub.sequence_number,
                                     .last_sqn = (uint32_t)msg->pub.sequence_number,
                                     .size = um_msg_kept_size(hf->msg),
+                                    .leaves_optional = hf->member != NULL && hf->member->leaves_optional,
                                     .msg = hf->msg};
-    um_hf_on_message(&hf->merge, &place->source, &m, now_ns);
+    struct um_hf *into = enter(hf);
+    uint64_t before = into->stats.given_early, now_ns = now_of(hf);
+    if (hf->member == NULL) {
+        um_hf_on_message(into, &place->source, &m, now_ns);
+        log_given_early(hf, before, now_ns);
+    } else if (um_hfx_takes(hf->member, hf->msg, told->sqn)) {
+        um_hf_on_message(into, &place->source, &m, now_ns);
+    }
+    leave(hf);
     hf->msg->origin = NULL;
-    log_given_early(hf, before, now_ns);
+}
+
+static void merge_passed(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct um_msg *msg)
+{
+    const lbm_msg_fragment_info_t *frag = msg->pub.fragment_info;
+    uint32_t last = (uint32_t)msg->pub.sequence_number;
+    struct um_hf *into = enter(hf);
+    um_hf_on_passed(into, &place->source, frag != NULL ? (uint32_t)frag->start_sequence_number : last, last,
+                    now_of(hf));
+    leave(hf);
+}
+
+/* There is no memory for its source. */
+static void count_no_room(lbm_hf_rcv_t *hf, const struct um_lbmc_hf *told)
+{
+    struct um_hf *into = enter(hf);
+    into->stats.discards[UM_HF_NO_ROOM]++;
+    into->ops->discarded(into->user, UM_HF_NO_ROOM, told->sqn, now_of(hf));
+    leave(hf);
 }
 
 /* Whole messages of flows on this loop. */
@@ -317,7 +375,7 @@ static bool takes_part(const struct um_msg *msg)
 void um_rcv_hf_deliver(lbm_rcv_t *rcv, struct um_msg *msg)
 {
     lbm_hf_rcv_t *hf = rcv->hf;
-    struct um_lbmc_hf told;
+    struct um_lbmc_hf told = {.sqn = 0};
     if (is_ours(msg) && um_msg_losses(msg) > 0) {
         return; /* of one source: another one may have it */
     }
@@ -328,17 +386,23 @@ void um_rcv_hf_deliver(lbm_rcv_t *rcv, struct um_msg *msg)
     struct um_rcv_hf_place *place = place_of(hf, msg->origin);
     bool numbered = um_lbmc_get_hf(msg->origin->lane->chain, &told);
     if (place == NULL) {
-        on_discarded(hf, UM_HF_NO_ROOM, numbered ? told.sqn : 0, now_of(hf));
-        hf->merge.stats.discards[UM_HF_NO_ROOM]++;
+        count_no_room(hf, &told);
     } else if (numbered) {
         merge(hf, place, msg, &told);
     } else {
-        const lbm_msg_fragment_info_t *frag = msg->pub.fragment_info;
-        uint32_t last = (uint32_t)msg->pub.sequence_number;
-        um_hf_on_passed(&hf->merge, &place->source, frag != NULL ? (uint32_t)frag->start_sequence_number : last, last,
-                        now_of(hf));
+        merge_passed(hf, place, msg);
         pass_through(hf, msg);
     }
+}
+
+bool um_rcv_hf_passes_event(lbm_rcv_t *rcv, struct um_msg *msg)
+{
+    if (rcv->hf == NULL || rcv->hf->member == NULL) {
+        return false;
+    }
+    msg->pub.source_clientd = NULL;
+    um_hfx_pass(rcv->hf->member, msg);
+    return true;
 }
 
 /* ---- life ---- */
@@ -370,7 +434,7 @@ static struct um_hf_config config_of(const lbm_rcv_t *rcv)
                                  .bytes_max = UM_HF_HELD_BYTES_MAX};
 }
 
-int um_rcv_hf_attach(lbm_rcv_t *rcv)
+int um_rcv_hf_attach(lbm_rcv_t *rcv, lbm_hfx_t *hfx)
 {
     lbm_hf_rcv_t *hf = um_calloc(1, sizeof *hf);
     struct um_msg *msg = hf == NULL ? NULL : um_msg_create("", rcv->topic->base.name);
@@ -383,9 +447,15 @@ int um_rcv_hf_attach(lbm_rcv_t *rcv)
     hf->rcv = rcv;
     um_list_init(&hf->places);
     um_timer_init(&hf->timer, on_timer);
-    const struct um_hf_config config = config_of(rcv);
-    um_hf_init(&hf->merge, &config, &OPS, hf);
-    hf->magic = UM_HF_RECEIVER_MAGIC;
+    if (hfx == NULL) {
+        const struct um_hf_config config = config_of(rcv);
+        um_hf_init(&hf->merge, &config, &OPS, hf);
+        hf->magic = UM_HF_RECEIVER_MAGIC;
+    } else if ((hf->member = um_hfx_member_new(hfx, rcv)) == NULL) {
+        um_msg_release(msg);
+        um_free(hf);
+        return -1;
+    }
     rcv->hf = hf;
     rcv->indirect = true;
     return 0;
@@ -401,7 +471,11 @@ void um_rcv_hf_close(lbm_rcv_t *rcv)
     hf->closing = true;
     hf->magic = 0;
     while ((node = um_list_first(&hf->places)) != NULL) {
-        free_place(UM_CONTAINER_OF(node, struct um_rcv_hf_place, node), now_of(hf));
+        free_place(UM_CONTAINER_OF(node, struct um_rcv_hf_place, node));
+    }
+    if (hf->member != NULL) {
+        um_hfx_member_leave(hf->member);
+        return;
     }
     um_timer_cancel(um_loop_wheel(rcv->ctx->loop), &hf->timer);
     um_hf_fini(&hf->merge, now_of(hf));
@@ -410,6 +484,9 @@ void um_rcv_hf_close(lbm_rcv_t *rcv)
 void um_rcv_hf_free(lbm_rcv_t *rcv)
 {
     if (rcv->hf != NULL) {
+        if (rcv->hf->member != NULL) {
+            um_hfx_member_free(rcv->hf->member);
+        }
         um_msg_release(rcv->hf->msg);
         um_free(rcv->hf);
     }

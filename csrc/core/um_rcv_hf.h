@@ -1,7 +1,8 @@
 /* Receivers that merge the sources of their topic by hot failover numbers: what
  * a receiver has beside the plain one, and the engine (delivery/um_hf.h) joined
- * to flows, timer and application. Everything is [loop] of the context; what
- * comes on the loop of an XSP is passed through. */
+ * to flows, timer and application. The engine is its own, or that of an HFX
+ * (um_hfx.h), of which the receiver is a member then. Everything is [loop] of the
+ * context; what comes on the loop of an XSP is passed through. */
 #ifndef UM_CORE_RCV_HF_H
 #define UM_CORE_RCV_HF_H
 
@@ -18,7 +19,8 @@ struct um_rcv_topic;
 struct lbm_hf_rcv_t_stct {
     _Atomic uint32_t magic; /* any thread reads, also while the object is deleted */
     lbm_rcv_t *rcv;         /* fixed */
-    struct um_hf merge;
+    lbm_hfx_rcv_t *member;  /* fixed: of an HFX, which merges; NULL: */
+    struct um_hf merge;     /* it does */
     struct um_timer timer;
     struct um_list places; /* um_rcv_hf_place.node: flows of which something came */
     struct um_msg *msg;    /* template: what the receiver is given of the message that is being delivered */
@@ -34,7 +36,8 @@ struct um_rcv_hf_place {
     lbm_hf_rcv_t *hf;
 };
 
-int um_rcv_hf_attach(lbm_rcv_t *rcv); /* makes it one, before it starts. -1 + error */
+/* Makes it one, before it starts; `hfx`: a member of that one, or NULL. -1 + error. */
+int um_rcv_hf_attach(lbm_rcv_t *rcv, lbm_hfx_t *hfx);
 void um_rcv_hf_close(lbm_rcv_t *rcv); /* off its topic; nothing on other receivers */
 void um_rcv_hf_free(lbm_rcv_t *rcv);  /* any thread, when it is closed or has not started */
 
@@ -43,5 +46,9 @@ bool um_rcv_hf_only(const struct um_rcv_topic *topic);
 /* Instead of handing it to the receiver: data, requests, events of a flow, immediate messages. */
 void um_rcv_hf_deliver(lbm_rcv_t *rcv, struct um_msg *msg);
 void um_rcv_hf_flow_left(lbm_rcv_t *rcv, struct um_rcv_flow *flow); /* it does not call the receiver any more */
+/* An event made for the receiver alone: true when it is one of an HFX, which tells it in its turn and takes the library
+ * hold over. Any loop. */
+bool um_rcv_hf_passes_event(lbm_rcv_t *rcv, struct um_msg *msg);
+void um_rcv_hf_number(struct um_msg *msg, uint64_t sqn, bool wide); /* in the fields that applications read */
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "config/um_shared_options.h"
+#include "core/um_hfx.h"
 #include "core/um_object_counts.h"
 #include "core/um_rcv_private.h"
 #include "wire/um_source_string.h"
@@ -452,7 +453,9 @@ struct create {
     void *clientd;
     lbm_event_queue_t *evq;
     lbm_rcv_t **rcvp;      /* NULL: */
-    lbm_hf_rcv_t **hfrcvp; /* it is to merge its sources */
+    lbm_hf_rcv_t **hfrcvp; /* it is to merge its sources; or, when this is NULL, too: */
+    lbm_hfx_t *hfx;        /* to be a member of this one */
+    lbm_hfx_rcv_t **hfxrcvp;
 };
 
 /* The order of a topic's sources is that of whoever had them joined. */
@@ -493,14 +496,14 @@ static int create_on_loop(void *arg)
     if (um_collector_attach(create->proc, create->clientd, create->topic->base.ctx, &collector) != 0) {
         return -1;
     }
-    bool hf = create->hfrcvp != NULL;
+    bool hf = create->hfrcvp != NULL || create->hfx != NULL;
     if (check_hot_link(create->topic, hf) != 0) {
         um_collector_detach(collector);
         return -1;
     }
     warn_of_order(create->topic, hf);
     lbm_rcv_t *rcv = um_rcv_new(create->topic, create->proc, create->clientd, create->evq, NULL);
-    if (rcv == NULL || (hf && um_rcv_hf_attach(rcv) != 0)) {
+    if (rcv == NULL || (hf && um_rcv_hf_attach(rcv, create->hfx) != 0)) {
         unmake(rcv);
         um_collector_detach(collector);
         return -1;
@@ -511,7 +514,10 @@ static int create_on_loop(void *arg)
     atomic_fetch_add(&rcv->ctx->live_objects, 1);
     um_object_count(UM_OBJECT_RECEIVER, 1);
     um_timer_arm(um_rcv_wheel(rcv->topic), &rcv->timer, 0);
-    if (hf) {
+    if (create->hfx != NULL) {
+        *create->hfxrcvp = rcv->hf->member;
+        um_hfx_member_open(rcv->hf->member);
+    } else if (hf) {
         *create->hfrcvp = rcv->hf;
     } else {
         *create->rcvp = rcv;
@@ -526,7 +532,7 @@ static int create_receiver(struct create *create, lbm_context_t *ctx, lbm_topic_
     if (um_context_check_messaging(ctx, api) != 0) {
         return -1;
     }
-    if ((create->rcvp == NULL && create->hfrcvp == NULL) || proc == NULL) {
+    if ((create->rcvp == NULL && create->hfrcvp == NULL && create->hfx == NULL) || proc == NULL) {
         return um_error(UM_EINVAL, "CoreApi-20203-6", "%s: %s: must not be NULL", api, proc == NULL ? "proc" : "rcvp");
     }
     if (um_topic_check(topic, ctx, UM_TOPIC_RECEIVER, api) != 0 ||
@@ -552,9 +558,20 @@ int um_receiver_create_hf(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t
     return create_receiver(&create, ctx, topic, "lbm_hf_rcv_create");
 }
 
+int um_receiver_create_hfx(lbm_hfx_rcv_t **out, lbm_hfx_t *hfx, lbm_context_t *ctx, lbm_topic_t *topic, void *clientd)
+{
+    struct create create = {.proc = hfx->proc, .clientd = clientd, .evq = hfx->evq, .hfx = hfx, .hfxrcvp = out};
+    return create_receiver(&create, ctx, topic, "lbm_hfx_rcv_create");
+}
+
 lbm_hf_rcv_t *um_receiver_hf(const lbm_rcv_t *rcv)
 {
-    return rcv->hf;
+    return rcv->hf != NULL && rcv->hf->member == NULL ? rcv->hf : NULL;
+}
+
+bool um_receiver_is_inner(const lbm_rcv_t *rcv)
+{
+    return rcv->hf != NULL;
 }
 
 lbm_rcv_t *um_receiver_of_hf(const lbm_hf_rcv_t *hf)

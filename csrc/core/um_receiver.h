@@ -22,8 +22,11 @@ int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic,
 /* Those that merge their sources by hot failover numbers; the receiver inside one is an ordinary one otherwise. */
 int um_receiver_create_hf(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
                           void *clientd, lbm_event_queue_t *evq);
+/* Those of an HFX, with its callback and queue: `*out` is set before the first callback. */
+int um_receiver_create_hfx(lbm_hfx_rcv_t **out, lbm_hfx_t *hfx, lbm_context_t *ctx, lbm_topic_t *topic, void *clientd);
+bool um_receiver_is_inner(const lbm_rcv_t *rcv); /* of a hot failover receiver or an HFX, with which it goes */
 int um_receiver_check_hf(const lbm_hf_rcv_t *hf, const char *api); /* 0, or -1 + UM_EINVAL */
-lbm_hf_rcv_t *um_receiver_hf(const lbm_rcv_t *rcv);                /* NULL: it is none */
+lbm_hf_rcv_t *um_receiver_hf(const lbm_rcv_t *rcv);                /* NULL: it is none, or of an HFX */
 lbm_rcv_t *um_receiver_of_hf(const lbm_hf_rcv_t *hf);
 int um_receiver_delete(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
 lbm_context_t *um_receiver_context(const lbm_rcv_t *rcv);

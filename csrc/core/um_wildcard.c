@@ -202,7 +202,7 @@ static bool make_room(lbm_context_t *ctx, uint64_t now_ns)
 static lbm_rcv_t *new_receiver(lbm_wildcard_rcv_t *w, struct um_rcv_topic *topic)
 {
     lbm_rcv_t *rcv = um_rcv_new(topic, w->proc, w->clientd, w->evq, w);
-    if (rcv != NULL && w->opts.hf_receiver != 0 && um_rcv_hf_attach(rcv) != 0) {
+    if (rcv != NULL && w->opts.hf_receiver != 0 && um_rcv_hf_attach(rcv, NULL) != 0) {
         um_list_remove(&rcv->topic_node);
         um_rcv_unref(rcv);
         return NULL;

@@ -212,7 +212,7 @@ void um_hf_fini(struct um_hf *hf, uint64_t now_ns)
 
 static bool wanted(const struct um_hf *hf, const struct um_hf_message *m)
 {
-    return hf->config.optional || (m->hf.flags & UM_LBMC_HF_OPTIONAL) == 0;
+    return (hf->config.optional && !m->leaves_optional) || (m->hf.flags & UM_LBMC_HF_OPTIONAL) == 0;
 }
 
 /* It is its turn. */

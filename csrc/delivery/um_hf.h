@@ -33,7 +33,7 @@
 struct um_hf_config {
     bool ordered;
     bool duplicates; /* deliver every copy */
-    bool optional;   /* deliver optional messages */
+    bool optional;   /* deliver optional messages; else all leave them */
     uint64_t gap_timeout_ns;
     uint32_t maximum_burst_loss; /* so many numbers or more are lost as one burst */
     uint32_t entries_max;        /* messages and numbers that wait; 0: no limit */
@@ -44,6 +44,7 @@ struct um_hf_message {
     struct um_lbmc_hf hf;
     uint32_t first_sqn, last_sqn; /* of its topic on its source */
     size_t size;                  /* bytes it takes when it waits */
+    bool leaves_optional;         /* who brings it does not want it if it is optional */
     void *msg;                    /* the owner's, valid during the call */
 };
 

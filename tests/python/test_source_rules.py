@@ -121,6 +121,7 @@ def test_f16_locks_without_a_guard_are_found(text: str) -> None:
 LOG_ID = re.compile(r'"([A-Z]\w+-(?:um-)?\d+(?:-\d+)?)"\s*,\s*"')
 # Ids that several files use for one message, which is said about several things.
 SAME_MESSAGE = {
+    "Core-5402-1": "a hot failover number has another width",
     "Core-5988-1": "a requester has no port to answer to",
     "Core-5688-651": "a control object of shared memory cannot be used",
     "Core-6036-1": "a stream is corrupt",

@@ -3,6 +3,7 @@
 #include "um_test_net.h"
 #include "um_test_rcv.h"
 
+#include "core/um_hfx.h"
 #include "um_test_options.h"
 
 static void hf_receiver(struct world *w)
@@ -18,6 +19,23 @@ static void hf_receiver(struct world *w)
 
 REACHES(receiver, hf_duplicate_delivery, "1", hf_receiver, seen.hf.duplicates, true);
 REACHES(receiver, hf_optional_messages, "0", hf_receiver, seen.hf.optional, false);
+
+static uint64_t hfx_check_ns;
+
+static void hfx(struct world *w)
+{
+    lbm_hfx_t *made;
+    MUST(lbm_hfx_create(&made, w->hfx, "hot", recorder_cb, NULL));
+    hfx_check_ns = made->check_ns;
+    MUST(lbm_hfx_delete(made));
+}
+
+REACHES(hfx, ordered_delivery, "-1", hfx, seen.hf.ordered, false);
+REACHES(hfx, duplicate_delivery, "1", hfx, seen.hf.duplicates, true);
+REACHES(hfx, delivery_control_max_delay, "7", hfx, seen.hf.gap_timeout_ns, 7000000);
+REACHES(hfx, delivery_control_loss_check_interval, "5", hfx, hfx_check_ns, 5000000);
+REACHES(hfx, delivery_control_maximum_burst_loss, "9", hfx, seen.hf.maximum_burst_loss, 9);
+REACHES(hfx, delivery_control_maximum_total_map_entries, "11", hfx, seen.hf.entries_max, 11);
 
 static void matching_receiver(struct world *w)
 {

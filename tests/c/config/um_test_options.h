@@ -27,6 +27,7 @@ struct world {
     lbm_wildcard_rcv_attr_t *wildcard_receiver;
     lbm_event_queue_attr_t *event_queue;
     lbm_xsp_attr_t *xsp;
+    lbm_hfx_attr_t *hfx;
     lbm_context_t *ctx;
     lbm_xsp_t *made_xsp;
     lbm_src_t *src, *second; /* the second is on another topic */
@@ -43,6 +44,7 @@ struct world {
 #define SET_receiver(w, name, text) MUST(lbm_rcv_topic_attr_str_setopt((w)->receiver, name, text))
 #define SET_wildcard_receiver(w, name, text) MUST(lbm_wildcard_rcv_attr_str_setopt((w)->wildcard_receiver, name, text))
 #define SET_xsp(w, name, text) MUST(lbm_xsp_attr_str_setopt((w)->xsp, name, text))
+#define SET_hfx(w, name, text) MUST(lbm_hfx_attr_str_setopt((w)->hfx, name, text))
 #define SET_event_queue(w, name, text) MUST(lbm_event_queue_attr_str_setopt((w)->event_queue, name, text))
 
 #define NEEDS_PRIVATE_NET() TEST_NEEDS_NET()
@@ -87,6 +89,7 @@ static inline struct world *world_open(struct world *w)
     MUST(lbm_wildcard_rcv_attr_create(&w->wildcard_receiver));
     MUST(lbm_event_queue_attr_create(&w->event_queue));
     MUST(lbm_xsp_attr_create(&w->xsp));
+    MUST(lbm_hfx_attr_create(&w->hfx));
     return w;
 }
 
@@ -125,6 +128,7 @@ static inline void world_close(struct world *w)
     MUST(lbm_wildcard_rcv_attr_delete(w->wildcard_receiver));
     MUST(lbm_event_queue_attr_delete(w->event_queue));
     MUST(lbm_xsp_attr_delete(w->xsp));
+    MUST(lbm_hfx_attr_delete(w->hfx));
 }
 
 /* What the loop began before this call is finished when it returns. */

@@ -515,6 +515,32 @@ TEST(messages_that_overtake_a_lost_reset_wait_for_it)
     end(rig);
 }
 
+static void send_optional_by(struct rig *rig, int source, uint64_t number, bool leaves_optional)
+{
+    char msg;
+    uint32_t topic = rig->topic[source]++;
+    const struct um_hf_message m = {.hf = {.sqn = number, .flags = UM_LBMC_HF_OPTIONAL},
+                                    .first_sqn = topic,
+                                    .last_sqn = topic,
+                                    .size = 100,
+                                    .leaves_optional = leaves_optional,
+                                    .msg = &msg};
+    um_hf_on_message(&rig->hf, &rig->sources[source], &m, rig->now);
+}
+
+TEST(whether_an_optional_message_is_wanted_is_known_when_a_doubt_about_it_ends)
+{
+    struct rig *rig = begin(&ORDERED);
+    send(rig, 0, 100);
+    lose(rig, 0, 1);
+    send_optional_by(rig, 0, 1, true);
+    send_optional_by(rig, 0, 2, false);
+    CHECK_STR(rig->text, "100 ");
+    arrive(rig, 0, 1, 1, false, UM_LBMC_HF_RESET);
+    CHECK_STR(rig->text, "100 RESET1 2o ");
+    end(rig);
+}
+
 TEST(messages_that_overtake_a_reset_which_never_comes_are_old)
 {
     struct rig *rig = begin(&ORDERED);
