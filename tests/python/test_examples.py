@@ -35,6 +35,7 @@ PROGRAMS = (
     "lbmmreq",
     "lbmmrcvq",
     "lbmspike",
+    "lbmprice",
     "lbmresp",
     "lbmrespq",
     "lbmimsg",
