@@ -61,18 +61,6 @@ static inline int send_payload(lbm_ssrc_t *ssrc, const char *payload, size_t len
     return likely(rc == 0 && !waited) ? 0 : um_source_waited(ctx, &ssrc->src, rc, 0, api);
 }
 
-static int check_info(const lbm_ssrc_t *ssrc, const lbm_ssrc_send_ex_info_t *info, const char *api)
-{
-    const int headers = LBM_SSRC_SEND_EX_FLAG_PROPERTIES | LBM_SSRC_SEND_EX_FLAG_UPDATE_PROPERTY_VALUES;
-    if (info->flags & headers) {
-        return um_error(UM_EOPNOTSUPP, "CoreApi-10160-15",
-                        "%s: topic [%s]: flag 0x%x: message properties of smart sources are not implemented in this "
-                        "version",
-                        api, ssrc->src.topic->base.name, info->flags & headers);
-    }
-    return 0;
-}
-
 /* Everything but the message itself; *payload is what goes out. */
 static int check_send(lbm_ssrc_t *ssrc, const char *buffer, size_t len, int flags, const lbm_ssrc_send_ex_info_t *info,
                       const char *api, const char **payload)
@@ -89,7 +77,7 @@ static int check_send(lbm_ssrc_t *ssrc, const char *buffer, size_t len, int flag
         return um_error(UM_EINVAL, "CoreApi-10160-17", "%s: usr_bufp must be valid: call lbm_ssrc_buff_get()", api);
     }
     bool supplied = info != NULL && (info->flags & LBM_SSRC_SEND_EX_FLAG_USER_SUPPLIED_BUFFER);
-    if ((info != NULL && check_info(ssrc, info, api) != 0) || um_smart_source_inspect(ssrc, buffer, api) != 0) {
+    if (um_smart_source_inspect(ssrc, buffer, api) != 0) {
         return -1;
     }
     if (supplied && info->usr_supplied_buffer == NULL && len > 0) {
@@ -122,11 +110,37 @@ static void report_numbers(lbm_ssrc_t *ssrc, const lbm_ssrc_send_ex_info_t *info
     ssrc->proc(ssrc, LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO, &numbers, ssrc->clientd);
 }
 
+/* What is sent with an `info`: the payload and what comes with it. */
+struct smart_message {
+    struct um_chain_writer chain;
+    struct iovec pieces[2]; /* payload, properties */
+    struct um_send send;
+};
+
+/* 0, or -1: its headers are refused. */
+static int prepare(lbm_ssrc_t *ssrc, struct smart_message *m, const char *buffer, const struct iovec *payload,
+                   const lbm_ssrc_send_ex_info_t *info, const char *api)
+{
+    struct um_slice properties = {0};
+    m->chain.len = 0;
+    if (info != NULL && um_smart_source_headers(ssrc, buffer, info, api, &m->chain, &properties) != 0) {
+        return -1;
+    }
+    m->pieces[0] = *payload;
+    m->pieces[1] = (struct iovec){(void *)properties.ptr, properties.len};
+    m->send = (struct um_send){.iov = m->pieces,
+                               .iovcnt = properties.len > 0 ? 2 : 1,
+                               .len = payload->iov_len + properties.len,
+                               .flags = LBM_MSG_FLUSH,
+                               .chain = m->chain.bytes,
+                               .chain_len = m->chain.len};
+    return 0;
+}
+
 /* With headers, events or fragments. */
 static int send_message(lbm_ssrc_t *ssrc, struct um_send *send, const lbm_ssrc_send_ex_info_t *info, const char *api)
 {
     lbm_context_t *ctx = ssrc->src.ctx;
-    send->flags = LBM_MSG_FLUSH;
     int rc = um_source_send(&ssrc->src, send);
     if (rc != 0 || send->waited) {
         um_source_waited(ctx, &ssrc->src, rc, 0, api);
@@ -147,13 +161,11 @@ static __attribute__((noinline)) int send_checked(lbm_ssrc_t *ssrc, const char *
     if (info == NULL) {
         return send_payload(ssrc, payload, len, "lbm_ssrc_send_ex");
     }
-    struct um_chain_writer chain;
-    if (um_smart_source_channel(ssrc, buffer, info, "lbm_ssrc_send_ex", &chain) != 0) {
+    struct smart_message message;
+    if (prepare(ssrc, &message, buffer, &(struct iovec){(void *)payload, len}, info, "lbm_ssrc_send_ex") != 0) {
         return -1;
     }
-    const struct iovec iov = {(void *)payload, len};
-    struct um_send send = {.iov = &iov, .iovcnt = 1, .len = len, .chain = chain.bytes, .chain_len = chain.len};
-    return send_message(ssrc, &send, info, "lbm_ssrc_send_ex");
+    return send_message(ssrc, &message.send, info, "lbm_ssrc_send_ex");
 }
 
 int lbm_ssrc_send_ex(lbm_ssrc_t *ssrc, const char *usr_bufp, size_t len, int flags, lbm_ssrc_send_ex_info_t *info)
@@ -179,10 +191,6 @@ int lbm_ssrc_send_request_ex(lbm_request_t **reqp, lbm_ssrc_t *ssrc, const char 
     if (check_send(ssrc, usr_bufp, len, send_flags, exinfo, api, &payload) != 0) {
         return -1;
     }
-    if (exinfo != NULL &&
-        (exinfo->flags & (LBM_SSRC_SEND_EX_FLAG_CHANNEL | LBM_SSRC_SEND_EX_FLAG_UPDATE_CHANNEL)) != 0) {
-        return um_error(UM_EINVAL, "CoreApi-10160-26", "%s: requests of smart sources have no channel", api);
-    }
     if (evq != NULL) {
         return um_error(UM_EINVAL, "CoreApi-10160-20", "%s: evq must be NULL: smart sources have no event queue", api);
     }
@@ -191,19 +199,17 @@ int lbm_ssrc_send_request_ex(lbm_request_t **reqp, lbm_ssrc_t *ssrc, const char 
                         "%s: topic [%s]: length %zu: must be at most %zu: requests of smart sources are not fragmented",
                         api, ssrc->src.topic->base.name, len, ssrc->space);
     }
-    if (um_request_open(ssrc->src.ctx, &call, api, "Core-10160-23", "Sending request") != 0) {
+    struct smart_message message;
+    if (prepare(ssrc, &message, usr_bufp, &(struct iovec){(void *)payload, len}, exinfo, api) != 0 ||
+        um_request_open(ssrc->src.ctx, &call, api, "Core-10160-23", "Sending request") != 0) {
         return -1;
     }
     struct um_request_headers headers;
     um_request_headers(*reqp, &headers);
-    const struct iovec iov = {(void *)payload, len};
-    struct um_send send = {.iov = &iov,
-                           .iovcnt = 1,
-                           .len = len,
-                           .headers = headers.bytes,
-                           .headers_len = sizeof headers.bytes,
-                           .first_header = headers.first};
-    if (send_message(ssrc, &send, exinfo, api) != 0) {
+    message.send.headers = headers.bytes;
+    message.send.headers_len = sizeof headers.bytes;
+    message.send.first_header = headers.first;
+    if (send_message(ssrc, &message.send, exinfo, api) != 0) {
         um_request_abandon(reqp);
         return -1;
     }

@@ -21,6 +21,7 @@ struct lbm_ssrc_t_stct {
     lbm_mem_mgt_callbacks_t memory; /* malloc_cb_func NULL: the library's own */
     unsigned checks;                /* enum um_smart_check */
     size_t space, stride;           /* bytes of payload; from one buffer to the next */
+    size_t lead;                    /* from the beginning of a buffer to its payload */
     uint32_t count, unused;         /* buffers; those not handed out */
     void *allocated;                /* what is to be given back */
     uint8_t *buffers;
@@ -41,10 +42,10 @@ int um_smart_source_create(lbm_ssrc_t **ssrcp, lbm_context_t *ctx, lbm_topic_t *
 int um_smart_source_delete(lbm_ssrc_t *ssrc);
 int um_smart_source_get(lbm_ssrc_t *ssrc, char **buffer); /* -1 + UM_ENOMEM: all are handed out */
 int um_smart_source_put(lbm_ssrc_t *ssrc, const char *buffer);
-/* The header with the channel that `info` asks for, or that the buffer has from a send before; empty: none. 0, or -1 +
- * UM_EINVAL. */
-int um_smart_source_channel(lbm_ssrc_t *ssrc, const char *buffer, const lbm_ssrc_send_ex_info_t *info, const char *api,
-                            struct um_chain_writer *out);
+/* The headers that `info` asks for, or that the buffer has from a send before: the chain, and the properties that go
+ * behind the payload. Empty: none. 0, or -1 + UM_EINVAL: the buffer is as it was. */
+int um_smart_source_headers(lbm_ssrc_t *ssrc, const char *buffer, const lbm_ssrc_send_ex_info_t *info, const char *api,
+                            struct um_chain_writer *chain, struct um_slice *properties);
 /* Writes what was rounded at creation. */
 void um_smart_source_in_force(const lbm_ssrc_t *ssrc, struct um_source_options *out);
 

@@ -134,3 +134,10 @@ void um_props_put(struct um_props_writer *w, const struct um_prop *prop)
     w->record += sizeof record;
     w->at += um_prop_room(prop);
 }
+
+void um_props_put_int(uint8_t *blob, uint32_t index, int32_t value)
+{
+    uint32_t at;
+    memcpy(&at, blob + UM_PROPS_HDR_LEN + index * UM_PROPS_RECORD_LEN + sizeof at, sizeof at);
+    memcpy(blob + at, &value, sizeof value);
+}

@@ -68,5 +68,7 @@ static inline size_t um_props_len(size_t count, size_t room)
 }
 void um_props_begin(struct um_props_writer *w, uint8_t *blob, uint32_t count);
 void um_props_put(struct um_props_writer *w, const struct um_prop *prop);
+/* Writes an integer property of what was written so, the one at `index`, anew. */
+void um_props_put_int(uint8_t *blob, uint32_t index, int32_t value);
 
 #endif

@@ -155,6 +155,20 @@ static bool ex_store_wide(const struct ex_option *option, const char *text)
     return value <= UINT32_MAX;
 }
 
+static bool ex_add_property(struct ex_properties *properties, const char *text)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || end[0] != ',' || end[1] == '\0' || errno != 0 || value < INT32_MIN || value > INT32_MAX ||
+        properties->count == EX_MAX_PROPERTIES) {
+        return false;
+    }
+    properties->keys[properties->count] = end + 1;
+    properties->values[properties->count++] = (lbm_int32_t)value;
+    return true;
+}
+
 static bool ex_store(const struct ex_option *option, const char *text)
 {
     switch (option->kind) {
@@ -170,6 +184,8 @@ static bool ex_store(const struct ex_option *option, const char *text)
     case EX_NUMBER:
     case EX_CHANNEL:
         return ex_store_wide(option, text);
+    case EX_PROPERTY:
+        return ex_add_property(option->target, text);
     case EX_TEXT:
         *(const char **)option->target = text;
         return true;

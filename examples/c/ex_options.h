@@ -14,6 +14,7 @@ enum ex_kind {
     EX_INT,      /* int, may be negative */
     EX_UNSIGNED, /* unsigned long */
     EX_NUMBER,   /* unsigned long long, in C notation: 0x1f, 017 */
+    EX_PROPERTY, /* struct ex_properties: VALUE,NAME, one more each time it is given */
     EX_CHANNEL,  /* long: a channel, 0..4294967295 */
     EX_TEXT,     /* const char * */
     EX_CONFIG,   /* configuration file, loaded at once in the order given */
@@ -59,6 +60,14 @@ struct ex_rate {
 struct ex_datagram {
     char which; /* 'M', 'U', 'S', or 0 */
     unsigned size;
+};
+
+#define EX_MAX_PROPERTIES 16
+
+struct ex_properties {
+    int count;
+    char *keys[EX_MAX_PROPERTIES];
+    lbm_int32_t values[EX_MAX_PROPERTIES];
 };
 
 struct ex_program {

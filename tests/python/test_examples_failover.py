@@ -135,6 +135,8 @@ def test_lbmhfrcvq_shows_copies_when_it_is_told_to(host: Host, loopback_config: 
         receiver.expect(r"\[4\], 40 bytes$")
     sources[1].go_on()
     sources[1].stop_lingering()
+    receivers[1].expect("^Avg. throughput")
+    receivers[1].go_on()  # lbmrcv waits at its end
     for receiver in receivers:
         got = receiver.finish()
         assert shown(got) == [f"{number}{copy}" for copy in ("", "-HFDUP-") for number in range(5)]
@@ -190,6 +192,8 @@ def test_lbmrcv_shows_the_channel_and_listens_to_one(host: Host, loopback_config
     for receiver in receivers:
         receiver.expect("End of Transport Session")
     source.go_on()
+    receivers[0].expect("^Avg. throughput")
+    receivers[0].go_on()
     for receiver in receivers:
         numbers = re.findall(rf"\[news:(\d+)\]\[{SOURCE}\]\[(\d+)\], 25 bytes$", receiver.finish(), re.M)
         assert numbers == [("7", str(number)) for number in range(5)]

@@ -791,7 +791,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "retransmit_retention_size_threshold": Option("NUMBER", "0", None, None, (), "bytes", False, "yes"),
         "smart_src_enable_spectrum_channel": Option("SWITCH", "0", None, None, (), "", False, "yes"),
         "smart_src_max_message_length": Option("NUMBER", "368", None, None, (), "bytes", False, "yes"),
-        "smart_src_message_property_int_count": Option("NUMBER", "0", 0, None, (), "32-bit integer properties", False, "not yet"),
+        "smart_src_message_property_int_count": Option("NUMBER", "0", 0, None, (), "32-bit integer properties", False, "yes"),
         "smart_src_retention_buffer_count": Option("NUMBER", "1024", 1, None, (), "buffers", False, "yes"),
         "smart_src_user_buffer_count": Option("NUMBER", "32", 1, None, (), "buffers", False, "yes"),
         "transport": Option("ENUM", "tcp", None, None, ("tcp", "lbtrm", "lbt-rm", "lbtru", "lbt-ru", "lbtipc", "lbt-ipc", "lbtsmx", "lbt-smx", "broker", "lbtrdma", "lbt-rdma"), "", False, "yes"),

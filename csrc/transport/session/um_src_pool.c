@@ -116,11 +116,14 @@ static bool may_join(const struct um_src_session *session, const struct um_sourc
             topic, smart ? "other" : "smart");
         return false;
     }
-    if (smart && opts->smart_src_max_message_length > session->first.smart_src_max_message_length) {
-        um_error(UM_EINVAL, "CoreApi-10160-5566",
-                 "source \"%s\": smart_src_max_message_length %d: must be at most %d: the first smart source of the "
-                 "session has fixed the size of its buffers",
-                 topic, opts->smart_src_max_message_length, session->first.smart_src_max_message_length);
+    if (smart && um_src_smart_message_max(opts) > um_src_smart_message_max(&session->first)) {
+        um_error(
+            UM_EINVAL, "CoreApi-10160-5566",
+            "source \"%s\": smart_src_max_message_length %d: must be at most %d, and "
+            "smart_src_message_property_int_count %d at most %d: the first smart source of the session has fixed the "
+            "size of its buffers",
+            topic, opts->smart_src_max_message_length, session->first.smart_src_max_message_length,
+            opts->smart_src_message_property_int_count, session->first.smart_src_message_property_int_count);
         return false;
     }
     return true;

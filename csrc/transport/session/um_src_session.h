@@ -156,6 +156,12 @@ int um_src_stream_send_run(struct um_src_stream *stream, struct um_send_run *run
 
 /* Room in their datagrams for the headers of a message, or for a TSNI of many topics. */
 #define UM_SRC_SMART_HEADERS 288u
+/* Integer properties have names of 1 to 7 characters. */
+#define UM_SRC_SMART_NAME_MAX 7u
+/* Bytes of the integer properties of a message, as many and as long as the source may have; 0: it has none. */
+size_t um_src_smart_properties_room(const struct um_source_options *opts);
+/* Bytes of a message with all its properties. */
+size_t um_src_smart_message_max(const struct um_source_options *opts);
 /* A power of two, at least `wanted` and at most `max`; a warning with this id tells if it is another number. 0 +
  * UM_EINVAL: so many of `each` bytes are more than half of the machine's memory. */
 uint32_t um_src_smart_count(uint32_t wanted, uint32_t max, size_t each, const char *option, const char *id,

@@ -6,8 +6,20 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "transport/session/um_src_batch.h"
+#include "wire/um_lbmc_props.h"
 
 static_assert(UM_SRC_SMART_HEADERS >= 16 + 8 * UM_LBMC_TSNI_MAX, "the longest TSNI fits their shortest datagram");
+
+size_t um_src_smart_properties_room(const struct um_source_options *opts)
+{
+    size_t count = (size_t)opts->smart_src_message_property_int_count;
+    return count == 0 ? 0 : um_props_len(count, count * (UM_SRC_SMART_NAME_MAX + 1 + sizeof(int32_t)));
+}
+
+size_t um_src_smart_message_max(const struct um_source_options *opts)
+{
+    return (size_t)opts->smart_src_max_message_length + um_src_smart_properties_room(opts);
+}
 
 uint32_t um_src_smart_power(uint32_t wanted, uint32_t max)
 {

@@ -16,7 +16,7 @@ size_t um_udp_datagram_limit(size_t configured, const char *option)
 
 size_t um_udp_smart_datagram(const struct um_source_options *opts, size_t datagram_max, size_t transport_overhead)
 {
-    size_t wanted = (size_t)opts->smart_src_max_message_length + UM_SRC_SMART_HEADERS + transport_overhead;
+    size_t wanted = um_src_smart_message_max(opts) + UM_SRC_SMART_HEADERS + transport_overhead;
     return wanted < datagram_max ? wanted : datagram_max;
 }
 

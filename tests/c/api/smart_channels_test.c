@@ -247,17 +247,10 @@ static bool refused(int rc, const char *text)
     return ok;
 }
 
-static int on_response(lbm_request_t *req, lbm_msg_t *msg, void *clientd)
-{
-    (void)req, (void)msg, (void)clientd;
-    return 0;
-}
-
 TEST(wrong_uses_of_channels_are_named)
 {
     TEST_NEEDS_NET();
     char *buffer, own[8] = "own";
-    lbm_request_t *req;
     lbm_ssrc_send_ex_info_t info = {.flags = CHANNEL, .channel = 7};
     lbm_context_t *ctx = net_context(), *other = net_context();
     lbm_ssrc_t *without = smart_source(ctx, "LBT-RM", "0", "0"), *ssrc = smart_source(other, "LBT-RM", "1", "0");
@@ -265,8 +258,6 @@ TEST(wrong_uses_of_channels_are_named)
     CHECK(refused(lbm_ssrc_send_ex(without, buffer, 1, 0, &info), "smart_src_enable_spectrum_channel 1"));
     MUST(lbm_ssrc_buff_get(ssrc, &buffer, 0));
     CHECK(refused(lbm_ssrc_send_ex(ssrc, own, 1, 0, &info), "with a buffer of the smart source"));
-    CHECK(refused(lbm_ssrc_send_request_ex(&req, ssrc, buffer, 1, on_response, NULL, NULL, 0, &info),
-                  "requests of smart sources have no channel"));
     info.flags = CHANNEL | UPDATE;
     CHECK(refused(lbm_ssrc_send_ex(ssrc, buffer, 1, 0, &info), "was not sent on a channel yet"));
     MUST(lbm_ssrc_delete(ssrc));

@@ -380,7 +380,7 @@ TEST(arguments_of_sends_are_checked)
     lbm_ssrc_send_ex_info_t info = {.flags = LBM_SSRC_SEND_EX_FLAG_USER_SUPPLIED_BUFFER};
     check_refused(lbm_ssrc_send_ex(ssrc, buffer, 1, 0, &info), LBM_EINVAL, "usr_supplied_buffer");
     info.flags = LBM_SSRC_SEND_EX_FLAG_PROPERTIES;
-    check_refused(lbm_ssrc_send_ex(ssrc, buffer, 1, 0, &info), LBM_EOPNOTSUPP, "properties");
+    check_refused(lbm_ssrc_send_ex(ssrc, buffer, 1, 0, &info), LBM_EINVAL, "smart_src_message_property_int_count");
     check_refused(lbm_ssrc_get_available_data_space(ssrc, NULL), LBM_EINVAL, "length");
     check_refused(lbm_ssrc_get_available_data_space(NULL, &length), LBM_EINVAL, "ssrc must be valid");
     check_refused(lbm_ssrc_buff_get(ssrc, NULL, 0), LBM_EINVAL, "usr_bufp");

@@ -67,6 +67,20 @@ static int channel_rc(const struct world *w)
     return lbm_ssrc_send_ex(w->smart, buffer, 1, 0, &info);
 }
 
+static int properties_rc(const struct world *w)
+{
+    char *buffer;
+    char *names[] = {"a", "b"};
+    lbm_int32_t values[] = {1, 2};
+    lbm_ssrc_send_ex_info_t info = {.flags = LBM_SSRC_SEND_EX_FLAG_PROPERTIES,
+                                    .mprop_int_cnt = 2,
+                                    .mprop_int_keys = names,
+                                    .mprop_int_vals = values};
+    MUST(lbm_ssrc_buff_get(w->smart, &buffer, 0));
+    return lbm_ssrc_send_ex(w->smart, buffer, 1, 0, &info);
+}
+
+REACHES(source, smart_src_message_property_int_count, "2", smart_rm, properties_rc(w), 0);
 REACHES(source, smart_src_enable_spectrum_channel, "1", smart_rm, channel_rc(w), 0);
 REACHES_BINARY(source, mem_mgt_callbacks, smart_with_memory, blocks, 1);
 REACHES(source, smart_src_max_message_length, "77", smart_rm, space_of(w), 77);
