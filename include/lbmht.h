@@ -38,19 +38,29 @@ struct lbm_delete_cb_info_t_stct {
 /** Message on a topic that matches a hierarchical pattern. Returns 0. */
 typedef int (*lbm_hypertopic_rcv_cb_proc)(lbm_hypertopic_rcv_t *hrcv, lbm_msg_t *msg, void *clientd);
 
-/** Starts the module. Context thread: no. */
+/**
+ * Makes a receiver of topics below a prefix, which is text in front of each pattern; NULL or "" for none. Callbacks run
+ * on the context's thread, or on those that dispatch evq unless that is NULL. Context thread: no.
+ */
 LBMExpDLL int lbm_hypertopic_rcv_init(lbm_hypertopic_rcv_t **hrcvp, lbm_context_t *ctx, const char *prefix,
                                       lbm_event_queue_t *evq);
 
-/** Adds a pattern and its callback. Context thread: yes. */
+/**
+ * Adds a pattern and its callback. Levels are separated by '/'; a level '*' stands for any one, a last level '>' for
+ * the rest of the topic. A message on a topic that several patterns match goes to the callback of each. Context thread:
+ * no.
+ */
 LBMExpDLL int lbm_hypertopic_rcv_add(lbm_hypertopic_rcv_t *hrcv, const char *pattern, lbm_hypertopic_rcv_cb_proc proc,
                                      void *clientd);
 
-/** Removes a pattern. Context thread: no. */
+/**
+ * Removes a pattern that was added with the same callback and clientd. cbinfo: called when no callback of it is queued
+ * or running any more; NULL for none. Context thread: no.
+ */
 LBMExpDLL int lbm_hypertopic_rcv_delete(lbm_hypertopic_rcv_t *hrcv, const char *pattern,
                                         lbm_hypertopic_rcv_cb_proc proc, void *clientd, lbm_delete_cb_info_t *cbinfo);
 
-/** Ends it; waits for its thread. Context thread: no. */
+/** Ends it, with the patterns that are left. Context thread: no. */
 LBMExpDLL int lbm_hypertopic_rcv_destroy(lbm_hypertopic_rcv_t *hrcv);
 
 #ifdef __cplusplus

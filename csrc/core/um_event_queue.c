@@ -288,19 +288,16 @@ static void um_event_owner_purge(lbm_event_queue_t *evq, struct um_event_owner *
     owner->running--;
 }
 
-int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb_info_t *cbinfo,
-                         void (*on_idle)(struct um_event_owner *owner))
+void um_event_owner_end(struct um_event_owner *owner, lbm_event_queue_cancel_cb_proc cancel, void *clientd,
+                        void (*on_idle)(struct um_event_owner *owner))
 {
-    if (um_event_cancel_check(cbinfo, "delete or cancel") < 0) {
-        return -1;
-    }
     lbm_event_queue_t *evq = owner->evq;
     if (evq != NULL) {
         pthread_mutex_lock(&evq->lock);
     }
     owner->state = UM_OWNER_CLOSING;
-    owner->cancel_proc = cbinfo != NULL ? cbinfo->cbproc : NULL;
-    owner->cancel_clientd = cbinfo != NULL ? cbinfo->clientd : NULL;
+    owner->cancel_proc = cancel;
+    owner->cancel_clientd = clientd;
     owner->on_idle = on_idle;
     if (evq != NULL && owner->pending > 0 && evq->opts.queue_objects_purged_on_close) {
         um_event_owner_purge(evq, owner);
@@ -313,6 +310,15 @@ int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb
     if (idle) {
         um_event_owner_finish(owner, 0);
     }
+}
+
+int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb_info_t *cbinfo,
+                         void (*on_idle)(struct um_event_owner *owner))
+{
+    if (um_event_cancel_check(cbinfo, "delete or cancel") < 0) {
+        return -1;
+    }
+    um_event_owner_end(owner, cbinfo != NULL ? cbinfo->cbproc : NULL, cbinfo != NULL ? cbinfo->clientd : NULL, on_idle);
     return 0;
 }
 

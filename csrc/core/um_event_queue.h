@@ -70,6 +70,9 @@ void um_event_enqueue(lbm_event_queue_t *evq, struct um_event_owner *owner, stru
  * plain forms. -1 + UM_EINVAL when cbinfo's queue was not created with queue_cancellation_callbacks_enabled. */
 int um_event_owner_close(struct um_event_owner *owner, lbm_event_queue_cancel_cb_info_t *cbinfo,
                          void (*on_idle)(struct um_event_owner *owner));
+/* The same without a look at the options of a queue: `cancel` may be NULL. */
+void um_event_owner_end(struct um_event_owner *owner, lbm_event_queue_cancel_cb_proc cancel, void *clientd,
+                        void (*on_idle)(struct um_event_owner *owner));
 /* Check cbinfo before anything is torn down. */
 int um_event_cancel_check(const lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
 

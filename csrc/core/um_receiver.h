@@ -64,6 +64,8 @@ int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const cha
                        const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr, lbm_rcv_cb_proc proc,
                        void *clientd, lbm_event_queue_t *evq);
 int um_wildcard_delete(lbm_wildcard_rcv_t *wrcv, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
+/* The same for its owner, who is told when the last callback has returned, with any queue. */
+int um_wildcard_delete_told(lbm_wildcard_rcv_t *wrcv, lbm_event_queue_cancel_cb_proc told, void *arg, const char *api);
 lbm_context_t *um_wildcard_context(const lbm_wildcard_rcv_t *wrcv);
 lbm_event_queue_t *um_wildcard_event_queue(const lbm_wildcard_rcv_t *wrcv);
 int um_wildcard_setopt(lbm_wildcard_rcv_t *wrcv, const char *name, const void *value, size_t len, const char *text);

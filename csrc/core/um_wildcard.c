@@ -534,17 +534,24 @@ static void on_events_idle(struct um_event_owner *owner)
     free_wildcard(UM_CONTAINER_OF(owner, lbm_wildcard_rcv_t, events));
 }
 
-int um_wildcard_delete(lbm_wildcard_rcv_t *w, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
+int um_wildcard_delete_told(lbm_wildcard_rcv_t *w, lbm_event_queue_cancel_cb_proc told, void *arg, const char *api)
 {
-    if (um_wildcard_check(w, api) != 0 || (cbinfo != NULL && um_event_cancel_check(cbinfo, api) != 0)) {
-        return -1;
-    }
     lbm_context_t *ctx = w->ctx;
     if (um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, w) != 0) {
         return -1;
     }
     atomic_fetch_sub(&ctx->live_objects, 1);
-    return um_event_owner_close(&w->events, cbinfo, on_events_idle);
+    um_event_owner_end(&w->events, told, arg, on_events_idle);
+    return 0;
+}
+
+int um_wildcard_delete(lbm_wildcard_rcv_t *w, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
+{
+    if (um_wildcard_check(w, api) != 0 || (cbinfo != NULL && um_event_cancel_check(cbinfo, api) != 0)) {
+        return -1;
+    }
+    return cbinfo != NULL ? um_wildcard_delete_told(w, cbinfo->cbproc, cbinfo->clientd, api)
+                          : um_wildcard_delete_told(w, NULL, NULL, api);
 }
 
 lbm_context_t *um_wildcard_context(const lbm_wildcard_rcv_t *w)
