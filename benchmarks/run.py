@@ -15,6 +15,7 @@ from pathlib import Path
 
 import part_latejoin
 import part_python
+import part_record
 import part_request
 import part_shared_memory
 import part_smart
@@ -43,6 +44,7 @@ PARTS: dict[str, Measure] = {
     "latejoin": lambda cells, report, _: part_latejoin.latejoin(cells, report),
     "slow-receiver": lambda cells, report, _: part_python.slow_receiver(cells, report),
     "conflate": lambda cells, report, _: part_python.conflate(cells, report),
+    "record": lambda cells, report, _: part_record.record(cells, report),
     "python": lambda cells, report, _: part_python.binding(cells, report),
     "python-smx": lambda cells, report, _: part_python.shared_memory(cells, report),
 }

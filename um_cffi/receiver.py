@@ -192,6 +192,7 @@ class WildcardReceiver(Readiness, Calling):
             Attributes("receiver", self._chosen["receiver"]) as receivers,
             Attributes("wildcard_receiver", self._chosen["wildcard_receiver"]) as attributes,
         ):
+            self._prepare(receivers)
             check(
                 lib.lbm_wildcard_rcv_create(
                     holder,
@@ -205,6 +206,9 @@ class WildcardReceiver(Readiness, Calling):
                 )
             )
         return holder[0]
+
+    def _prepare(self, receivers: Attributes) -> None:
+        """For those who have more to say about the receivers that are made for topics."""
 
     def _delete_receiver(self) -> int:
         return int(lib.lbm_wildcard_rcv_delete(self._rcv))

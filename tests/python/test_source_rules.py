@@ -30,6 +30,8 @@ TELLS_THE_TIME = {
     "um_cffi/commands/_checks.py": 1,  # whether the machine's clock is synchronized
     "um_cffi/commands/top.py": 1,  # a column of the output
     "um_cffi/_calling.py": 1,  # how old a message is
+    "um_cffi/recording/_retention.py": 1,  # how old a segment is
+    "um_cffi/recording/_writer.py": 3,  # times in the manifest, and of rows about what was dropped
 }
 # What the library may do with um_clock_wall_ns(): stamp messages, and mix it into random seeds.
 WALL_READERS = {"csrc/base/um_clock.h", "csrc/base/um_random.c", "csrc/net/um_loop.c"}

@@ -24,6 +24,7 @@ MODULE = "um_cffi.binding._native"
 SOURCES = (
     "um_py_bridge.c",
     "um_py_xsp.c",
+    "um_py_positions.c",
     "um_py_sending.c",
     "um_py_slots.c",
     "um_py_messages.c",
@@ -44,7 +45,7 @@ OPAQUE = """
     lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_hf_rcv_t lbm_ssrc_t um_py_block_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
     lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
     um_py_source_t um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_inbox_t um_py_request_t
-    um_py_gate_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t
+    um_py_gate_t um_py_positions_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t
 """
 STRUCTURES = [
     "lbm_iovec",
@@ -215,6 +216,12 @@ void um_py_mapping_delete(um_py_mapping_t *mapping);
 int um_py_mapping_install(um_py_mapping_t *mapping, lbm_context_attr_t *attr);
 int um_py_mapping_add(um_py_mapping_t *mapping, lbm_xsp_t *xsp, const char *sources);
 void um_py_mapping_remove(um_py_mapping_t *mapping, const lbm_xsp_t *xsp);
+um_py_positions_t *um_py_positions_create(void);
+void um_py_positions_delete(um_py_positions_t *positions);
+int um_py_positions_set(um_py_positions_t *positions, const char *source, uint32_t wanted);
+void um_py_positions_forget(um_py_positions_t *positions, const char *source);
+int um_py_positions_install(um_py_positions_t *positions, lbm_rcv_topic_attr_t *attr);
+int um_py_way_back_size(void);
 void um_py_turn_delete(um_py_turn_t *turn);
 int um_py_flush(um_py_source_t *state);
 int um_py_flush_all(lbm_context_t *ctx, um_py_turn_t *const *turns, int count);

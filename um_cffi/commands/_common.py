@@ -47,8 +47,8 @@ class Settings:
         return {**self.options["receiver"], **self.options["wildcard_receiver"]}
 
 
-def add_library_options(parser: argparse.ArgumentParser) -> None:
-    """The options that all commands have which make a context."""
+def add_library_options(parser: argparse.ArgumentParser, *option: str) -> None:
+    """The options that all commands have which make a context; `option` are other names of -o."""
     group = parser.add_argument_group("library")
     group.add_argument("-c", "--config", action="append", default=[], metavar="FILE", help="configuration file")
     group.add_argument("-i", "--interface", metavar="ADDRESS", help="default_interface, for example 10.0.0.0/8")
@@ -57,8 +57,7 @@ def add_library_options(parser: argparse.ArgumentParser) -> None:
         "-T", "--transport", choices=TRANSPORTS, help="of sources; with rm and ru the profile low_latency applies"
     )
     group.add_argument(
-        "-o",
-        "--option",
+        *(option or ("-o", "--option")),
         action="append",
         default=[],
         metavar="[SCOPE.]NAME=VALUE",
