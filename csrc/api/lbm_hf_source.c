@@ -54,11 +54,18 @@ static int check_width(const lbm_src_t *src, const struct hf_call *call)
 static int send_numbered(lbm_src_t *src, const struct hf_call *call)
 {
     uint8_t header[UM_LBMC_HF_HEADER_MAX];
+    size_t header_len = um_lbmc_put_hf_header(header, UM_LBMC_HDR_DATA, &call->hf);
+    const struct um_src_parts parts = {
+        .chain = header, .chain_len = header_len, .data = call->iov->iov_base, .len = call->iov->iov_len};
+    bool number_alone = call->num == 1 && (call->info == NULL || call->info->flags == 0);
+    if (number_alone && um_source_send_parts(src, &parts, call->flags)) {
+        return 0;
+    }
     struct um_send send = {.iov = (const struct iovec *)call->iov,
                            .iovcnt = call->num,
                            .flags = call->flags,
                            .chain = header,
-                           .chain_len = (uint8_t)um_lbmc_put_hf_header(header, UM_LBMC_HDR_DATA, &call->hf)};
+                           .chain_len = (uint8_t)header_len};
     return um_source_call_send(src, &send, call->info, call->api);
 }
 

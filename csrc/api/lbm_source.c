@@ -304,6 +304,9 @@ int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_
     if (!source_usable(src) || (msg == NULL && len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, flags, "lbm_src_send_ex");
     }
+    if (um_source_send_single(src, (struct um_slice){(const uint8_t *)msg, len}, flags, info)) {
+        return 0;
+    }
     if (check_info(src, info, "lbm_src_send_ex") != 0) {
         return -1;
     }

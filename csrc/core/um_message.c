@@ -110,7 +110,7 @@ struct um_msg *um_msg_clone_kept(const struct um_msg *msg)
 size_t um_msg_kept_size(const struct um_msg *msg)
 {
     size_t payload = fills_buffer(msg) ? msg->buf->capacity : msg->pub.len + um_msg_extras_behind(msg);
-    return sizeof *msg + sizeof(struct um_buf) + payload + (msg->extras != NULL ? sizeof *msg->extras : 0);
+    return sizeof *msg + sizeof(struct um_buf) + payload + (um_msg_extras_used(msg) ? sizeof *msg->extras : 0);
 }
 
 static void free_message(struct um_msg *msg)

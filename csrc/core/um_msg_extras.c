@@ -12,6 +12,7 @@
 /* A chain, or a single header of old in the form of one. Application headers in it are kept. */
 struct seen {
     struct um_slice chain;
+    struct um_chain_summary summary;
     struct um_chain_writer single;
 };
 
@@ -19,34 +20,19 @@ static void look(struct seen *seen, const struct um_lbmc_msg *msg)
 {
     if ((msg->present & UM_LBMC_HAS_APPHDR_CHAIN) != 0) {
         seen->chain = msg->apphdr_chain;
+        seen->summary = msg->chain_summary;
         return;
     }
     size_t len = msg->apphdr.len - 2;
     um_chain_start(&seen->single);
     uint8_t *data = um_chain_add(&seen->single, UM_CHAIN_USER_DATA, um_get16(msg->apphdr.ptr) & 0x7fffu, len);
     seen->chain = (struct um_slice){0};
+    seen->summary = (struct um_chain_summary){0};
     if (data != NULL) {
         memcpy(data, msg->apphdr.ptr + 2, len);
         seen->chain = (struct um_slice){seen->single.bytes + 3, seen->single.len - 3u};
+        seen->summary.has = UM_CHAIN_HAS_USER_DATA;
     }
-}
-
-static bool has_headers(struct um_slice chain)
-{
-    struct um_chain_elem elem;
-    return um_chain_find(chain, UM_CHAIN_USER_DATA, 0, &elem);
-}
-
-/* Its end is properties of this length. False: it says so, and cannot be. */
-static bool split(struct um_slice chain, const struct um_dc_delivery *d, size_t *len)
-{
-    struct um_chain_elem elem;
-    *len = 0;
-    if (!um_chain_find(chain, UM_CHAIN_PROPERTIES_LEN, 4, &elem) || um_get32(elem.data.ptr) > d->len) {
-        return false;
-    }
-    *len = um_get32(elem.data.ptr);
-    return true;
 }
 
 static struct um_msg_extras *extras_of(struct um_msg *msg)
@@ -60,28 +46,41 @@ static struct um_msg_extras *extras_of(struct um_msg *msg)
     return msg->extras;
 }
 
-void um_msg_extras_begin(struct um_msg *msg, const struct um_dc_delivery *d, bool takes_properties)
+/* What needs memory of the message's own: properties of `len` bytes, application headers. */
+static __attribute__((noinline)) void keep(struct um_msg *msg, const struct seen *seen, struct um_slice blob)
 {
     struct um_props_reader reader;
-    struct seen seen;
-    size_t len = 0;
-    look(&seen, d->msg);
-    bool properties = !d->fragment && split(seen.chain, d, &len);
-    msg->pub.len = d->len - len;
-    msg->channel.flags = um_chain_channel(seen.chain, &msg->channel.channel_number) ? LBM_MSG_FLAG_NUMBERED_CHANNEL : 0;
-    bool shown = properties && takes_properties &&
-                 um_props_open(&reader, (struct um_slice){d->data + msg->pub.len, len}); /* else: unusable */
-    bool headers = has_headers(seen.chain);
+    bool shown = blob.len > 0 && um_props_open(&reader, blob); /* else: unusable */
+    bool headers = (seen->summary.has & UM_CHAIN_HAS_USER_DATA) != 0;
     if ((!shown && !headers) || extras_of(msg) == NULL) {
         return;
     }
     struct um_msg_extras *extras = msg->extras;
     if (shown) {
-        um_properties_of_message(&extras->properties, reader.blob);
+        um_properties_of_message(&extras->properties, blob);
         msg->pub.properties = &extras->properties;
     }
-    extras->chain_len = headers ? (uint8_t)seen.chain.len : 0;
-    memcpy(extras->chain, seen.chain.ptr, extras->chain_len);
+    extras->chain_len = headers ? (uint8_t)seen->chain.len : 0;
+    memcpy(extras->chain, seen->chain.ptr, extras->chain_len);
+}
+
+void um_msg_extras_begin(struct um_msg *msg, const struct um_dc_delivery *d, bool takes_properties)
+{
+    struct seen seen;
+    look(&seen, d->msg);
+    const struct um_chain_summary *summary = &seen.summary;
+    bool properties =
+        !d->fragment && (summary->has & UM_CHAIN_HAS_PROPERTIES) != 0 && summary->properties_len <= d->len;
+    size_t len = properties ? summary->properties_len : 0;
+    msg->pub.len = d->len - len;
+    msg->channel.flags = 0;
+    if ((summary->has & UM_CHAIN_HAS_CHANNEL) != 0) {
+        msg->channel.flags = LBM_MSG_FLAG_NUMBERED_CHANNEL;
+        msg->channel.channel_number = summary->channel;
+    }
+    if ((properties && takes_properties) || (summary->has & UM_CHAIN_HAS_USER_DATA) != 0) {
+        keep(msg, &seen, (struct um_slice){d->data + msg->pub.len, takes_properties ? len : 0});
+    }
 }
 
 void um_msg_extras_end(struct um_msg *msg)
@@ -94,10 +93,15 @@ void um_msg_extras_end(struct um_msg *msg)
     }
 }
 
+bool um_msg_extras_used(const struct um_msg *msg)
+{
+    return msg->extras != NULL && (msg->pub.properties != NULL || msg->extras->chain_len > 0);
+}
+
 bool um_msg_extras_clone(struct um_msg *copy, const struct um_msg *msg)
 {
     const struct um_msg_extras *from = msg->extras;
-    if (from == NULL || (msg->pub.properties == NULL && from->chain_len == 0)) {
+    if (!um_msg_extras_used(msg)) {
         return true;
     }
     struct um_msg_extras *extras = um_calloc(1, sizeof *extras);

@@ -23,6 +23,7 @@ void um_msg_extras_end(struct um_msg *msg); /* the next message has none */
 /* For um_message.c. */
 bool um_msg_extras_clone(struct um_msg *copy, const struct um_msg *msg); /* false: no memory */
 void um_msg_extras_free(struct um_msg *msg);
+bool um_msg_extras_used(const struct um_msg *msg); /* by this message, not only by one before it */
 /* Bytes behind the data that belong to the message; and that they have moved with the data. */
 size_t um_msg_extras_behind(const struct um_msg *msg);
 void um_msg_extras_moved(struct um_msg *msg);

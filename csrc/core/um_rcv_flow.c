@@ -132,9 +132,35 @@ static void deliver_request(struct um_rcv_flow *flow, const struct um_lbmc_msg *
     template->pub.response = NULL;
 }
 
+/* A channel, or a number of hot failover, alone: nothing that needs memory. */
+static inline bool is_simple(const struct um_lbmc_msg *msg)
+{
+    return (msg->present & SPECIAL) == UM_LBMC_HAS_APPHDR_CHAIN &&
+           (msg->chain_summary.has & ~(unsigned)UM_CHAIN_HAS_CHANNEL) == 0;
+}
+
+static void deliver_simple(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg)
+{
+    struct um_msg *template = flow->msg;
+    if (msg->chain_summary.has != 0) {
+        template->channel.flags = LBM_MSG_FLAG_NUMBERED_CHANNEL;
+        template->channel.channel_number = msg->chain_summary.channel;
+    }
+    flow->lane->chain = msg->apphdr_chain;
+    deliver_template_by(flow, msg->chain_summary.has != 0 ? um_rcv_deliver_numbered : um_rcv_deliver);
+    flow->lane->chain = (struct um_slice){NULL, 0};
+    template = flow->msg;
+    template->pub.channel_info = NULL;
+    template->channel.flags = 0;
+}
+
 /* What came with more than a payload. */
 static __attribute__((noinline)) void deliver_special(struct um_rcv_flow *flow, const struct um_dc_delivery *d)
 {
+    if (is_simple(d->msg)) {
+        deliver_simple(flow, d->msg);
+        return;
+    }
     bool extras = (d->msg->present & (UM_LBMC_HAS_APPHDR_CHAIN | UM_LBMC_HAS_APPHDR)) != 0;
     if (extras) {
         um_msg_extras_begin(flow->msg, d, flow->opts->ordered_delivery != 0);

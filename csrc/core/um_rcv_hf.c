@@ -59,6 +59,7 @@ static void no_room_for_extras(lbm_hf_rcv_t *hf)
 static void fill(lbm_hf_rcv_t *hf, const struct um_msg *from)
 {
     struct um_msg *msg = hf->msg;
+    hf->filled = NULL;
     um_msg_extras_free(msg); /* of the message before */
     msg->pub = from->pub;
     msg->pub.properties = NULL;
@@ -93,13 +94,53 @@ void um_rcv_hf_number(struct um_msg *msg, uint64_t sqn, bool wide)
     msg->pub.flags |= wide ? LBM_MSG_FLAG_HF_64 : LBM_MSG_FLAG_HF_32;
 }
 
+/* It may be another receiver's, too, which sees it as it came. */
+static bool is_shared(const struct um_msg *msg)
+{
+    return msg->origin->audience->count != 1;
+}
+
+/* What the merge says of a message, into a message that is the receiver's. */
+static void mark(struct um_msg *msg, const struct um_lbmc_hf *told)
+{
+    msg->pub.osqn = msg->pub.sequence_number;
+    um_rcv_hf_number(msg, told->sqn, told->wide);
+    msg->pub.flags |= (told->flags & UM_LBMC_HF_OPTIONAL) != 0 ? LBM_MSG_FLAG_HF_OPTIONAL : 0;
+}
+
+/* The flow's own message, without a copy. What was written into it is gone afterwards, unless the application has
+ * retained it: then the flow has another one. */
+static void hand_over_in_place(lbm_hf_rcv_t *hf, struct um_msg *msg, const struct um_lbmc_hf *told, int flags)
+{
+    if (hf->closing) {
+        return;
+    }
+    mark(msg, told);
+    msg->pub.flags |= flags;
+    um_rcv_hand_over(hf->rcv, msg);
+    if (msg->replacement == NULL) {
+        msg->pub.osqn = 0;
+        msg->pub.hf_sequence_number.u64 = 0;
+    }
+}
+
 static void on_deliver(void *user, void *msg, const struct um_lbmc_hf *told, bool duplicate)
 {
     lbm_hf_rcv_t *hf = user;
-    if (duplicate) {
-        ((struct um_msg *)msg)->pub.flags |= LBM_MSG_FLAG_HF_DUPLICATE;
+    int flags = duplicate ? LBM_MSG_FLAG_HF_DUPLICATE : 0;
+    if (msg == hf->coming && !is_shared(hf->coming)) {
+        hand_over_in_place(hf, hf->coming, told, flags);
+        return;
     }
-    hand_over(hf, msg);
+    struct um_msg *given = msg;
+    if (msg == hf->coming) {
+        fill(hf, hf->coming);
+        mark(hf->msg, told);
+        given = hf->msg;
+    }
+    given->pub.flags |= flags;
+    hand_over(hf, given);
+    hf->msg->origin = NULL;
 }
 
 /* An event under the source of the message that came last. */
@@ -134,9 +175,15 @@ static void on_burst_loss(void *user, uint64_t first, uint64_t count)
     tell(user, LBM_MSG_UNRECOVERABLE_LOSS_BURST, first, (uint32_t)count);
 }
 
+/* What is coming, or what waited in doubt and has its number. */
 static void *on_hold(void *user, void *msg)
 {
-    return um_msg_clone_kept(msg);
+    const lbm_hf_rcv_t *hf = user;
+    struct um_msg *held = um_msg_clone_kept(msg);
+    if (held != NULL && msg == hf->coming) {
+        mark(held, &hf->told);
+    }
+    return held;
 }
 
 static void on_let_go(void *user, void *held)
@@ -229,6 +276,9 @@ static void free_place(struct um_rcv_hf_place *place)
     struct um_hf *merge = enter(hf);
     um_hf_leave(merge, &place->source, now_of(hf));
     leave(hf);
+    if (hf->filled == place) {
+        hf->filled = NULL;
+    }
     um_list_remove(&place->node);
     um_list_remove(&place->flow_node);
     um_free(place);
@@ -320,31 +370,60 @@ static void pass_through(lbm_hf_rcv_t *hf, const struct um_msg *msg)
     hf->msg->pub.response = NULL; /* of a request: the flow's, the receiver has got its own */
 }
 
-static void merge(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct um_msg *msg,
-                  const struct um_lbmc_hf *told)
+static struct um_hf_message coming(const struct um_msg *msg, struct um_msg *given, const struct um_lbmc_hf *told)
 {
     const lbm_msg_fragment_info_t *frag = msg->pub.fragment_info;
+    uint32_t last = (uint32_t)msg->pub.sequence_number;
+    return (struct um_hf_message){.hf = *told,
+                                  .first_sqn = frag != NULL ? (uint32_t)frag->start_sequence_number : last,
+                                  .last_sqn = last,
+                                  .size = um_msg_kept_size(given),
+                                  .msg = given};
+}
+
+/* The merge of an HFX gets a message of the receiver's own. */
+static void merge_as_member(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct um_msg *msg,
+                            const struct um_lbmc_hf *told)
+{
     fill(hf, msg);
-    hf->msg->pub.osqn = msg->pub.sequence_number;
-    um_rcv_hf_number(hf->msg, told->sqn, told->wide);
-    hf->msg->pub.flags |= (told->flags & UM_LBMC_HF_OPTIONAL) != 0 ? LBM_MSG_FLAG_HF_OPTIONAL : 0;
-    const struct um_hf_message m = {.hf = *told,
-                                    .first_sqn = frag != NULL ? (uint32_t)frag->start_sequence_number
-                                                              : (uint32_t)msg->pub.sequence_number,
-                                    .last_sqn = (uint32_t)msg->pub.sequence_number,
-                                    .size = um_msg_kept_size(hf->msg),
-                                    .leaves_optional = hf->member != NULL && hf->member->leaves_optional,
-                                    .msg = hf->msg};
+    mark(hf->msg, told);
+    struct um_hf_message m = coming(msg, hf->msg, told);
+    m.leaves_optional = hf->member->leaves_optional;
     struct um_hf *into = enter(hf);
-    uint64_t before = into->stats.given_early, now_ns = now_of(hf);
-    if (hf->member == NULL) {
-        um_hf_on_message(into, &place->source, &m, now_ns);
-        log_given_early(hf, before, now_ns);
-    } else if (um_hfx_takes(hf->member, hf->msg, told->sqn)) {
-        um_hf_on_message(into, &place->source, &m, now_ns);
+    if (um_hfx_takes(hf->member, hf->msg, told->sqn)) {
+        um_hf_on_message(into, &place->source, &m, now_of(hf));
     }
     leave(hf);
     hf->msg->origin = NULL;
+}
+
+/* Of what comes, the template has what events and log lines tell. */
+static void remember(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct um_msg *msg)
+{
+    struct um_msg *last = hf->msg;
+    if (hf->filled != place) {
+        memcpy(last->pub.source, msg->pub.source, sizeof last->pub.source);
+        memcpy(last->pub.topic_name, msg->pub.topic_name, sizeof last->pub.topic_name);
+        hf->filled = place;
+    }
+    last->pub.tsp = msg->pub.tsp;
+    last->pub.source_clientd = msg->pub.source_clientd;
+}
+
+static void merge(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, struct um_msg *msg, const struct um_lbmc_hf *told)
+{
+    if (hf->member != NULL) {
+        merge_as_member(hf, place, msg, told);
+        return;
+    }
+    uint64_t before = hf->merge.stats.given_early, now_ns = now_of(hf);
+    remember(hf, place, msg);
+    const struct um_hf_message m = coming(msg, msg, told);
+    hf->coming = msg;
+    hf->told = *told;
+    um_hf_on_message(&hf->merge, &place->source, &m, now_ns);
+    hf->coming = NULL;
+    log_given_early(hf, before, now_ns);
 }
 
 static void merge_passed(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct um_msg *msg)

@@ -47,7 +47,8 @@ int um_src_channel_create(lbm_src_channel_info_t **chnp, const lbm_src_t *src, l
     if (channel == NULL) {
         return um_error_nomem("channel", sizeof *channel);
     }
-    *channel = (lbm_src_channel_info_t){UM_SRC_CHANNEL_MAGIC, number};
+    *channel = (lbm_src_channel_info_t){.magic = UM_SRC_CHANNEL_MAGIC, .number = number};
+    um_chain_put_single_u32(channel->header, UM_CHAIN_CHANNEL, number);
     *chnp = channel;
     return 0;
 }
@@ -79,7 +80,7 @@ static bool add_elements(struct um_chain_writer *chain, struct um_slice elements
 }
 
 /* The properties are one more piece, behind the data. */
-static int send_with_piece(lbm_src_t *src, struct um_send *send, struct um_slice piece)
+static int send_pieces(lbm_src_t *src, struct um_send *send, struct um_slice piece)
 {
     struct iovec few[PIECES + 1], *iov = few;
     if (send->iovcnt > PIECES) {
@@ -100,7 +101,20 @@ static int send_with_piece(lbm_src_t *src, struct um_send *send, struct um_slice
     return rc;
 }
 
-int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api)
+static int send_with_piece(lbm_src_t *src, struct um_send *send, struct um_slice piece)
+{
+    if (send->iovcnt != 1) {
+        return send_pieces(src, send, piece);
+    }
+    const struct iovec two[2] = {send->iov[0], {(void *)piece.ptr, piece.len}};
+    send->iov = two;
+    send->iovcnt = 2;
+    send->len += piece.len;
+    return um_source_send(src, send);
+}
+
+/* Several things in one chain. */
+static int send_several(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api)
 {
     struct um_chain_writer chain;
     struct um_slice blob = {0};
@@ -129,4 +143,60 @@ int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_se
     send->chain = chain.bytes;
     send->chain_len = chain.len;
     return blob.len > 0 ? send_with_piece(src, send, blob) : um_source_send(src, send);
+}
+
+/* One thing alone has its chain ready, or nearly so. */
+int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api)
+{
+    uint8_t header[UM_CHAIN_SINGLE_U32];
+    struct um_slice blob;
+    if (send->chain_len > 0) {
+        return send_several(src, send, info, api);
+    }
+    switch (info->flags & UM_SEND_EXTRAS) {
+    case LBM_SRC_SEND_EX_FLAG_CHANNEL:
+        send->chain = info->channel_info->header;
+        send->chain_len = sizeof info->channel_info->header;
+        return um_source_send(src, send);
+    case LBM_SRC_SEND_EX_FLAG_PROPERTIES:
+        if (um_properties_blob(info->properties, &blob, api) != 0) {
+            return -1;
+        }
+        um_chain_put_single_u32(header, UM_CHAIN_PROPERTIES_LEN, (uint32_t)blob.len);
+        send->chain = header;
+        send->chain_len = sizeof header;
+        return send_with_piece(src, send, blob);
+    case LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN:
+        send->chain = info->apphdr_chain->writer.bytes;
+        send->chain_len = info->apphdr_chain->writer.len;
+        return um_source_send(src, send);
+    default:
+        return send_several(src, send, info, api);
+    }
+}
+
+bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, const lbm_src_send_ex_info_t *info)
+{
+    uint8_t header[UM_CHAIN_SINGLE_U32];
+    struct um_src_parts parts = {.data = data.ptr, .len = data.len};
+    if (info->flags == LBM_SRC_SEND_EX_FLAG_CHANNEL) {
+        if (info->channel_info == NULL || info->channel_info->magic != UM_SRC_CHANNEL_MAGIC) {
+            return false;
+        }
+        parts.chain = info->channel_info->header;
+        parts.chain_len = sizeof info->channel_info->header;
+    } else if (info->flags == LBM_SRC_SEND_EX_FLAG_PROPERTIES) {
+        const struct lbm_msg_properties_t_stct *p = info->properties;
+        if (p == NULL || p->magic != UM_PROPERTIES_MAGIC || p->state != UM_PROPERTIES_BUILT || p->blob.len == 0) {
+            return false;
+        }
+        um_chain_put_single_u32(header, UM_CHAIN_PROPERTIES_LEN, (uint32_t)p->blob.len);
+        parts.chain = header;
+        parts.chain_len = sizeof header;
+        parts.behind = p->blob.ptr;
+        parts.behind_len = p->blob.len;
+    } else {
+        return false;
+    }
+    return um_source_send_parts(src, &parts, flags);
 }

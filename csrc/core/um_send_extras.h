@@ -17,6 +17,7 @@
 struct lbm_src_channel_info_t_stct {
     uint32_t magic;
     lbm_uint32_t number;
+    uint8_t header[UM_CHAIN_SINGLE_U32]; /* of a message that has nothing else */
 };
 
 int um_src_channel_create(lbm_src_channel_info_t **chnp, const lbm_src_t *src, lbm_uint32_t number, const char *api);
@@ -27,5 +28,8 @@ int um_send_properties_check(const lbm_msg_properties_t *properties, const char 
 /* As um_source_send(), with what `info` has beside the data; send->len is that of the data. Elements of send->chain, a
  * number of hot failover, go with them. */
 int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api);
+/* The short way of a message with a channel, or with properties that have travelled before and have not changed, and
+ * nothing else. False: nothing has happened; it takes the long way, which also knows what is wrong with it. */
+bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, const lbm_src_send_ex_info_t *info);
 
 #endif

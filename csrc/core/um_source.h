@@ -56,6 +56,10 @@ static inline int um_source_send(lbm_src_t *src, struct um_send *send)
 {
     return um_src_stream_send(&src->stream, send);
 }
+static inline bool um_source_send_parts(lbm_src_t *src, const struct um_src_parts *parts, int flags)
+{
+    return um_src_stream_send_parts(&src->stream, parts, flags);
+}
 static inline int um_source_send_run(lbm_src_t *src, struct um_send_run *run)
 {
     return um_src_stream_send_run(&src->stream, run);

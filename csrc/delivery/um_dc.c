@@ -249,6 +249,7 @@ static void deliver_reassembled(struct um_dc *dc, const struct um_reassembled *d
         with_chain = *msg;
         with_chain.present |= UM_LBMC_HAS_APPHDR_CHAIN;
         with_chain.apphdr_chain = (struct um_slice){done->chain, done->chain_len};
+        um_chain_summarise(with_chain.apphdr_chain, &with_chain.chain_summary); /* it was well-formed as it came */
         msg = &with_chain;
     }
     const struct um_dc_delivery delivery = {

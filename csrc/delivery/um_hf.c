@@ -216,7 +216,7 @@ static bool wanted(const struct um_hf *hf, const struct um_hf_message *m)
 }
 
 /* It is its turn. */
-static void take(struct um_hf *hf, const struct um_hf_message *m, uint64_t now_ns)
+void um_hf_take(struct um_hf *hf, const struct um_hf_message *m, uint64_t now_ns)
 {
     hf->due = um_hf_next(hf, m->hf.sqn);
     if (wanted(hf, m)) {
@@ -313,7 +313,7 @@ static void take_ahead(struct um_hf *hf, const struct um_hf_message *m, const st
     }
     hf->stats.meant += m->hf.sqn != hf->due;
     deliver_before(hf, m->hf.sqn);
-    take(hf, m, now_ns);
+    um_hf_take(hf, m, now_ns);
 }
 
 void um_hf_merge(struct um_hf *hf, const struct um_hf_message *m, const struct um_hf_neighbours *by, uint64_t now_ns)
@@ -323,7 +323,7 @@ void um_hf_merge(struct um_hf *hf, const struct um_hf_message *m, const struct u
         hf->due = m->hf.sqn;
     }
     if (hf->entries.count == 0 && m->hf.sqn == hf->due) { /* hot path */
-        take(hf, m, now_ns);
+        um_hf_take(hf, m, now_ns);
         return;
     }
     int64_t ahead = um_hf_diff(hf, m->hf.sqn, hf->due);

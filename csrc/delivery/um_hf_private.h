@@ -28,6 +28,7 @@ static inline uint64_t um_hf_end(const struct um_hf *hf)
 }
 
 void um_hf_discard(struct um_hf *hf, enum um_hf_discard why, uint64_t number, uint64_t now_ns);
+void um_hf_take(struct um_hf *hf, const struct um_hf_message *m, uint64_t now_ns); /* it is due */
 /* A message of the present count. */
 void um_hf_merge(struct um_hf *hf, const struct um_hf_message *m, const struct um_hf_neighbours *by, uint64_t now_ns);
 void um_hf_link(struct um_hf *hf, uint64_t lower, uint64_t number);

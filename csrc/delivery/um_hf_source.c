@@ -284,8 +284,43 @@ static void on_numbered(struct um_hf *hf, struct um_hf_source *source, const str
     }
 }
 
+/* Nothing waits, and the message follows on the one before it on its source, in the count that rules: the usual case.
+ * What a reset leaves behind is looked at anew each time, so that this holds again when it is over. */
+static inline bool follows_on(const struct um_hf *hf, const struct um_hf_source *source, const struct um_hf_message *m)
+{
+    const struct um_hf_runs *runs = &source->runs;
+    const struct um_hf_run *newest = &runs->list[runs->count - 1];
+    return um_hf_waiting(hf) == 0 && hf->timer_ns == UM_NEVER && hf->begun && hf->wide == m->hf.wide &&
+           (m->hf.flags & UM_LBMC_HF_RESET) == 0 && runs->count > 0 && newest->numbered &&
+           newest->end == m->first_sqn && !source->behind && (source->entered == 0 || source->entered != hf->resets) &&
+           !(source->has_floor && um_sqn_older(m->first_sqn, source->floor));
+}
+
+/* It is due, or one that another source has brought already. False: it is something else, and nothing has happened. */
+static inline bool take_next(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *m,
+                             uint64_t now_ns)
+{
+    bool due = m->hf.sqn == hf->due;
+    if (!follows_on(hf, source, m) || (!due && (hf->config.duplicates || um_hf_diff(hf, m->hf.sqn, hf->due) >= 0))) {
+        return false;
+    }
+    struct um_hf_run *newest = &source->runs.list[source->runs.count - 1];
+    newest->end = m->last_sqn + 1;
+    newest->high = source->last = m->hf.sqn;
+    source->has_last = true;
+    if (due) {
+        um_hf_take(hf, m, now_ns);
+    } else {
+        um_hf_discard(hf, UM_HF_DUPLICATE, m->hf.sqn, now_ns);
+    }
+    return true;
+}
+
 void um_hf_on_message(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *m, uint64_t now_ns)
 {
+    if (take_next(hf, source, m, now_ns)) {
+        return;
+    }
     if (!fits_width(hf, m)) {
         um_hf_discard(hf, UM_HF_WIDTH, m->hf.sqn, now_ns);
         um_hf_on_passed(hf, source, m->first_sqn, m->last_sqn, now_ns);

@@ -203,7 +203,7 @@ static bool read_header(uint8_t code, const uint8_t *h, size_t hdr_len, const ui
     case UM_LBMC_HDR_APPHDR_CHAIN:
         out->apphdr_chain = (struct um_slice){h + 3, hdr_len - 3};
         out->present |= UM_LBMC_HAS_APPHDR_CHAIN;
-        return um_chain_valid(out->apphdr_chain);
+        return um_chain_summarise(out->apphdr_chain, &out->chain_summary);
     case UM_LBMC_HDR_CTXINSTD:
         out->ctxinstd = h + 4;
         out->present |= UM_LBMC_HAS_CTXINSTD;
@@ -305,8 +305,36 @@ static bool walk_chain(const uint8_t *data, size_t pos, struct um_lbmc_msg *out)
     return !full || (out->present & UM_LBMC_HAS_FRAG) == 0 || frag_is_valid(out);
 }
 
+/* Nothing but a chain of elements in front of the payload: what messages with a channel, properties, a number of hot
+ * failover or application headers are. False: it is something else, or malformed. */
+static inline bool decode_chained(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
+{
+    const uint8_t *chain = data + UM_LBMC_DATA_HDR_LEN;
+    if (len < UM_LBMC_DATA_HDR_LEN + MIN_HEADER_LEN || data[0] != UM_LBMC_MESSAGE ||
+        data[1] != UM_LBMC_HDR_APPHDR_CHAIN || !is_end(chain[0])) {
+        return false;
+    }
+    size_t msglen = um_get16(data + 2), headers = UM_LBMC_DATA_HDR_LEN + (size_t)chain[1];
+    out->apphdr_chain = (struct um_slice){chain + 3, (size_t)chain[1] - 3};
+    if (msglen > len || headers > msglen || chain[1] < MIN_HEADER_LEN ||
+        !um_chain_summarise(out->apphdr_chain, &out->chain_summary)) {
+        return false;
+    }
+    out->type = UM_LBMC_MESSAGE;
+    out->next_hdr = UM_LBMC_HDR_APPHDR_CHAIN;
+    out->msglen = (uint16_t)msglen;
+    out->tidx = um_get32(data + 4);
+    out->sqn = um_get32(data + 8);
+    out->present = UM_LBMC_HAS_APPHDR_CHAIN;
+    out->payload = (struct um_slice){data + headers, msglen - headers};
+    return true;
+}
+
 enum um_lbmc_rc um_lbmc_decode_chain(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
 {
+    if (decode_chained(data, len, out)) {
+        return UM_LBMC_OK;
+    }
     if (len < UM_LBMC_CONTROL_HDR_LEN) {
         return UM_LBMC_SHORT;
     }

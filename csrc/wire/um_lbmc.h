@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/um_bytes.h"
+#include "wire/um_lbmc_chain.h"
 
 #define UM_LBMC_CONTROL_HDR_LEN 4u
 #define UM_LBMC_DATA_HDR_LEN 12u
@@ -150,6 +151,7 @@ struct um_lbmc_msg {
     struct um_slice topic_name;                   /* trailing NULs stripped */
     struct um_slice apphdr;                       /* 16-bit code (mask 0x7fff) and data */
     struct um_slice apphdr_chain;                 /* type of the first element (1 byte), then the elements */
+    struct um_chain_summary chain_summary;        /* of it */
     const uint8_t *ctxinstd, *ctxinstr, *ctxinst; /* 8 bytes each */
     struct {
         uint32_t stream_id, sqn;

@@ -41,6 +41,47 @@ bool um_chain_valid(struct um_slice chain);
 /* The first element of this type with at least `min_len` bytes of data. */
 bool um_chain_find(struct um_slice chain, uint8_t type, size_t min_len, struct um_chain_elem *out);
 
+/* What receivers look for in a chain, found while it is checked: the first channel and the first length of properties,
+ * and whether there are application headers. */
+enum um_chain_has { UM_CHAIN_HAS_CHANNEL = 1, UM_CHAIN_HAS_PROPERTIES = 2, UM_CHAIN_HAS_USER_DATA = 4 };
+struct um_chain_summary {
+    uint32_t has; /* enum um_chain_has */
+    uint32_t channel, properties_len;
+};
+static inline void um_chain_note(struct um_chain_summary *out, uint8_t type, const uint8_t *data, size_t len)
+{
+    if (type == UM_CHAIN_CHANNEL && len >= 4 && (out->has & UM_CHAIN_HAS_CHANNEL) == 0) {
+        out->has |= UM_CHAIN_HAS_CHANNEL;
+        out->channel = um_get32(data);
+    } else if (type == UM_CHAIN_PROPERTIES_LEN && len >= 4 && (out->has & UM_CHAIN_HAS_PROPERTIES) == 0) {
+        out->has |= UM_CHAIN_HAS_PROPERTIES;
+        out->properties_len = um_get32(data);
+    } else if (type == UM_CHAIN_USER_DATA) {
+        out->has |= UM_CHAIN_HAS_USER_DATA;
+    }
+}
+
+/* False: malformed, and *out says nothing. */
+static inline bool um_chain_summarise(struct um_slice chain, struct um_chain_summary *out)
+{
+    out->has = 0;
+    if (chain.len == 0) {
+        return true;
+    }
+    const uint8_t *p = chain.ptr + 1;
+    size_t left = chain.len - 1;
+    for (uint8_t type = chain.ptr[0]; type != UM_CHAIN_NONE;) {
+        if (left < UM_CHAIN_ELEM_LEN || p[1] < UM_CHAIN_ELEM_LEN || p[1] > left) {
+            return false;
+        }
+        um_chain_note(out, type, p + UM_CHAIN_ELEM_LEN, p[1] - UM_CHAIN_ELEM_LEN);
+        type = p[0];
+        left -= p[1];
+        p += p[1];
+    }
+    return true;
+}
+
 /* The channel; false: there is none. */
 bool um_chain_channel(struct um_slice chain, uint32_t *number);
 
@@ -55,5 +96,20 @@ void um_chain_start(struct um_chain_writer *w);
 /* NULL: it does not fit. The place for `len` bytes of data. */
 uint8_t *um_chain_add(struct um_chain_writer *w, uint8_t type, uint16_t res, size_t len);
 bool um_chain_add_u32(struct um_chain_writer *w, uint8_t type, uint16_t res, uint32_t value);
+
+
+/* A whole header with this one element. */
+#define UM_CHAIN_SINGLE_U32 (UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN + 4u)
+static inline void um_chain_put_single_u32(uint8_t out[UM_CHAIN_SINGLE_U32], uint8_t type, uint32_t value)
+{
+    out[0] = 0; /* the data follow */
+    out[1] = UM_CHAIN_SINGLE_U32;
+    out[2] = 0;
+    out[3] = type;
+    out[4] = UM_CHAIN_NONE;
+    out[5] = UM_CHAIN_ELEM_LEN + 4u;
+    um_put16(out + 6, 0);
+    um_put32(out + 8, value);
+}
 
 #endif

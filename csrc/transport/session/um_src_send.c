@@ -1,6 +1,6 @@
-/* Sending on a stream: the fast path of small messages, messages with headers or
- * of several fragments, and runs of many. The caller's thread, under the session
- * lock, down to the system call. */
+/* Sending on a stream: the fast paths of small messages, with and without elements
+ * beside the payload, messages with headers or of several fragments, and runs of
+ * many. The caller's thread, under the session lock, down to the system call. */
 #include <limits.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #include "transport/session/um_src_parts.h"
 
 #define UM_RUN_ROUND 1024u /* messages of a run that enter the batch under one lock */
+#define SHORT_CHAIN 12u    /* bytes of a chain of one element with a number of 32 bits */
 
 static int send_fragments(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send,
                           struct um_record_plan *plan, size_t size, bool may_wait)
@@ -109,7 +110,7 @@ static int send_admitted(struct um_src_session *session, struct um_src_stream *s
     return rc;
 }
 
-int um_src_stream_send(struct um_src_stream *stream, struct um_send *send)
+static __attribute__((noinline)) int send_slow(struct um_src_stream *stream, struct um_send *send)
 {
     struct um_src_session *session = stream->session;
     if (session == NULL) {
@@ -146,29 +147,47 @@ static __attribute__((noinline)) int send_plain_slow(struct um_src_stream *strea
     }
     struct iovec iov = {(void *)data, len};
     struct um_send send = {.iov = &iov, .iovcnt = 1, .len = len, .flags = flags};
-    int rc = um_src_stream_send(stream, &send);
+    int rc = send_slow(stream, &send);
     *waited = send.waited;
     return rc;
 }
 
-/* Lock. The message goes into the batch, which has room for it. */
-static inline __attribute__((always_inline)) void append(struct um_src_session *session, struct um_src_stream *stream,
-                                                         const void *data, size_t len, bool flush, bool keep)
+static inline __attribute__((always_inline)) void put_parts(uint8_t *out, const struct um_src_parts *parts)
+{
+    if (parts->chain_len == SHORT_CHAIN) {
+        memcpy(out, parts->chain, SHORT_CHAIN); /* of known length: without a call */
+    } else if (parts->chain_len > 0) {
+        memcpy(out, parts->chain, parts->chain_len);
+    }
+    out += parts->chain_len;
+    if (parts->len > 0) {
+        memcpy(out, parts->data, parts->len);
+        out += parts->len;
+    }
+    if (parts->behind_len > 0) {
+        memcpy(out, parts->behind, parts->behind_len);
+    }
+}
+
+/* Lock. The message goes into the batch, which has room for it. Its number. */
+static inline __attribute__((always_inline)) uint32_t append(struct um_src_session *session,
+                                                             struct um_src_stream *stream, const struct um_src_parts *parts,
+                                                             bool flush, bool keep)
 {
     struct um_datagram *batch = session->batch;
-    size_t total = UM_LBMC_DATA_HDR_LEN + len;
+    size_t len = parts->len + parts->behind_len, headers = UM_LBMC_DATA_HDR_LEN + parts->chain_len;
+    size_t total = headers + len;
     uint8_t *out = batch->data + batch->len;
     bool was_empty = batch->len == 0;
     if (was_empty) {
         session->batch_start_ns = um_clock_ns();
     }
     uint32_t sqn = um_src_numbers_take(stream, 1);
-    um_lbmc_put_data_hdr(out, UM_LBMC_HDR_DATA, (uint16_t)total, stream->tidx, sqn);
-    if (len > 0) {
-        memcpy(out + UM_LBMC_DATA_HDR_LEN, data, len);
-    }
+    um_lbmc_put_data_hdr(out, parts->chain_len > 0 ? UM_LBMC_HDR_APPHDR_CHAIN : UM_LBMC_HDR_DATA, (uint16_t)total,
+                         stream->tidx, sqn);
+    put_parts(out + UM_LBMC_DATA_HDR_LEN, parts);
     if (keep) {
-        um_src_keep(stream, sqn, out, UM_LBMC_DATA_HDR_LEN, total);
+        um_src_keep(stream, sqn, out, headers, total);
     }
     batch->len += (uint32_t)total;
     stream->last_data_ns = session->batch_start_ns;
@@ -185,23 +204,23 @@ static inline __attribute__((always_inline)) void append(struct um_src_session *
     } else if (unlikely(was_empty)) {
         um_src_batch_added(session, 0, true, false);
     }
+    return sqn;
 }
 
-static inline bool has_room(const struct um_src_session *session, size_t len)
+static inline bool has_room(const struct um_src_session *session, size_t total)
 {
     const struct um_datagram *batch = session->batch;
-    return !um_src_session_blocked(session) && batch != NULL &&
-           batch->len + UM_LBMC_DATA_HDR_LEN + len <= session->datagram_max;
+    return !um_src_session_blocked(session) && batch != NULL && batch->len + total <= session->datagram_max;
 }
 
 /* The fast path of a stream whose messages are kept. False: it is special otherwise, or does not fit. */
 static __attribute__((noinline)) bool append_special(struct um_src_session *session, struct um_src_stream *stream,
                                                      const void *data, size_t len, bool flush)
 {
-    if (stream->special != UM_STREAM_KEPT || !has_room(session, len)) {
+    if (stream->special != UM_STREAM_KEPT || !has_room(session, UM_LBMC_DATA_HDR_LEN + len)) {
         return false;
     }
-    append(session, stream, data, len, flush, true);
+    append(session, stream, &(struct um_src_parts){.data = data, .len = len}, flush, true);
     return true;
 }
 
@@ -215,7 +234,7 @@ static inline bool append_plain(struct um_src_session *session, struct um_src_st
                      session->datagram_max)) { /* has_room(), spelled out: faster */
         return append_special(session, stream, data, len, flush);
     }
-    append(session, stream, data, len, flush, false);
+    append(session, stream, &(struct um_src_parts){.data = data, .len = len}, flush, false);
     return true;
 }
 
@@ -233,6 +252,55 @@ int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, siz
     }
     *waited = false;
     return 0;
+}
+
+/* In one datagram, also with what a fragment of it would have; and now. */
+static inline bool has_room_for(const struct um_src_session *session, const struct um_src_stream *stream,
+                                const struct um_src_parts *parts)
+{
+    size_t len = parts->len + parts->behind_len, headers = UM_LBMC_DATA_HDR_LEN + parts->chain_len;
+    return len < session->plain_end && headers + UM_LBMC_FRAG_HDR_LEN + len <= session->datagram_max &&
+           (stream->special & ~(unsigned)UM_STREAM_KEPT) == 0 && has_room(session, headers + len);
+}
+
+static inline bool send_parts(struct um_src_stream *stream, const struct um_src_parts *parts, int flags, uint32_t *sqn)
+{
+    struct um_src_session *session = stream->session;
+    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || session->plain_end == 0)) {
+        return false;
+    }
+    um_src_session_lock(session);
+    bool room = has_room_for(session, stream, parts);
+    if (likely(room)) {
+        *sqn = append(session, stream, parts, flags & LBM_MSG_FLUSH, true);
+    }
+    um_src_session_unlock(session);
+    return room;
+}
+
+bool um_src_stream_send_parts(struct um_src_stream *stream, const struct um_src_parts *parts, int flags)
+{
+    uint32_t sqn;
+    return send_parts(stream, parts, flags, &sqn);
+}
+
+int um_src_stream_send(struct um_src_stream *stream, struct um_send *send)
+{
+    const struct iovec *iov = send->iov;
+    if (send->headers_len == 0 && !send->brings_number && (send->iovcnt == 1 || send->iovcnt == 2)) {
+        const struct um_src_parts parts = {.chain = send->chain,
+                                           .chain_len = send->chain_len,
+                                           .data = iov[0].iov_base,
+                                           .len = iov[0].iov_len,
+                                           .behind = send->iovcnt == 2 ? iov[1].iov_base : NULL,
+                                           .behind_len = send->iovcnt == 2 ? iov[1].iov_len : 0};
+        if (send_parts(stream, &parts, send->flags, &send->first_sqn)) {
+            send->last_sqn = send->first_sqn;
+            send->waited = false;
+            return 0;
+        }
+    }
+    return send_slow(stream, send);
 }
 
 /* Deleting the source waits for the run, whose next message then fails. */
