@@ -93,8 +93,7 @@ static void prepare(struct sender *s)
     um_check(lbm_apphdr_chain_create(&chain), "lbm_apphdr_chain_create");
     um_check(lbm_apphdr_chain_append_elem(chain, &header), "lbm_apphdr_chain_append_elem");
     s->info[CHANNEL] = (lbm_src_send_ex_info_t){.flags = LBM_SRC_SEND_EX_FLAG_CHANNEL, .channel_info = channel};
-    s->info[PROPERTIES] =
-        (lbm_src_send_ex_info_t){.flags = LBM_SRC_SEND_EX_FLAG_PROPERTIES, .properties = properties};
+    s->info[PROPERTIES] = (lbm_src_send_ex_info_t){.flags = LBM_SRC_SEND_EX_FLAG_PROPERTIES, .properties = properties};
     s->info[LOOKED] = s->info[SET] = s->info[PROPERTIES];
     s->info[APPHDR] = (lbm_src_send_ex_info_t){.flags = LBM_SRC_SEND_EX_FLAG_APPHDR_CHAIN, .apphdr_chain = chain};
 }

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import part_headers
+import part_hot_failover
 import part_latejoin
 import part_python
 import part_record
@@ -41,6 +43,8 @@ PARTS: dict[str, Measure] = {
     "xsp": lambda cells, report, _: part_xsp.xsp(cells, report),
     "request": lambda cells, report, _: part_request.request(cells, report),
     "smart": lambda cells, report, _: part_smart.smart(cells, report),
+    "headers": lambda cells, report, _: part_headers.headers(cells, report),
+    "hot-failover": lambda cells, report, _: part_hot_failover.hot_failover(cells, report),
     "latejoin": lambda cells, report, _: part_latejoin.latejoin(cells, report),
     "slow-receiver": lambda cells, report, _: part_python.slow_receiver(cells, report),
     "conflate": lambda cells, report, _: part_python.conflate(cells, report),

@@ -22,12 +22,12 @@ struct lbm_hf_rcv_t_stct {
     lbm_hfx_rcv_t *member;  /* fixed: of an HFX, which merges; NULL: */
     struct um_hf merge;     /* it does */
     struct um_timer timer;
-    struct um_list places; /* um_rcv_hf_place.node: flows of which something came */
-    struct um_msg *msg;    /* template: what the receiver is given where it is not the flow's message */
-    struct um_msg *coming; /* the flow's, while it is in the merge; NULL: none is */
-    struct um_lbmc_hf told; /* its number */
+    struct um_list places;          /* um_rcv_hf_place.node: flows of which something came */
+    struct um_msg *msg;             /* template: what the receiver is given where it is not the flow's message */
+    struct um_msg *coming;          /* the flow's, while it is in the merge; NULL: none is */
+    struct um_lbmc_hf told;         /* its number */
     struct um_rcv_hf_place *filled; /* whose source and topic `msg` has; NULL: it is not known */
-    bool closing;          /* nothing more is delivered */
+    bool closing;                   /* nothing more is delivered */
     struct um_log_limit width_log, room_log;
 };
 

@@ -150,7 +150,7 @@ void um_held_view(const struct um_held *held, struct um_lbmc_msg *out)
     if ((held->present & UM_LBMC_HAS_APPHDR_CHAIN) != 0) {
         const uint8_t *chain = held->data - held->part_back;
         out->apphdr_chain = (struct um_slice){chain, (size_t)chain[-2] - CHAIN_AT}; /* by the length of its header */
-        um_chain_summarise(out->apphdr_chain, &out->chain_summary); /* it was well-formed as it came */
+        um_chain_summarise(out->apphdr_chain, &out->chain_summary);                 /* it was well-formed as it came */
     }
     if ((held->present & UM_LBMC_HAS_APPHDR) != 0) {
         const uint8_t *apphdr = held->data - held->part_back;

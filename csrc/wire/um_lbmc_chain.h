@@ -97,7 +97,6 @@ void um_chain_start(struct um_chain_writer *w);
 uint8_t *um_chain_add(struct um_chain_writer *w, uint8_t type, uint16_t res, size_t len);
 bool um_chain_add_u32(struct um_chain_writer *w, uint8_t type, uint16_t res, uint32_t value);
 
-
 /* A whole header with this one element. */
 #define UM_CHAIN_SINGLE_U32 (UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN + 4u)
 static inline void um_chain_put_single_u32(uint8_t out[UM_CHAIN_SINGLE_U32], uint8_t type, uint32_t value)

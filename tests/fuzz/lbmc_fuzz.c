@@ -63,6 +63,13 @@ static void check_chain(const struct um_lbmc_msg *msg)
     bool has_channel = um_chain_channel(msg->apphdr_chain, &channel);
     check(has_channel == um_chain_find(msg->apphdr_chain, UM_CHAIN_CHANNEL, 4, &elem));
     check(!has_channel || um_get32(elem.data.ptr) == channel);
+    const struct um_chain_summary *told = &msg->chain_summary;
+    check(((told->has & UM_CHAIN_HAS_CHANNEL) != 0) == has_channel && (!has_channel || told->channel == channel));
+    check(((told->has & UM_CHAIN_HAS_USER_DATA) != 0) ==
+          um_chain_find(msg->apphdr_chain, UM_CHAIN_USER_DATA, 0, &elem));
+    check(((told->has & UM_CHAIN_HAS_PROPERTIES) != 0) ==
+          um_chain_find(msg->apphdr_chain, UM_CHAIN_PROPERTIES_LEN, 4, &elem));
+    check((told->has & UM_CHAIN_HAS_PROPERTIES) == 0 || told->properties_len == um_get32(elem.data.ptr));
     if (um_chain_find(msg->apphdr_chain, UM_CHAIN_PROPERTIES_LEN, 4, &elem)) {
         size_t len = um_get32(elem.data.ptr) < msg->payload.len ? um_get32(elem.data.ptr) : msg->payload.len;
         check_properties((struct um_slice){msg->payload.ptr + msg->payload.len - len, len});

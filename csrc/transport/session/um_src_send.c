@@ -171,8 +171,8 @@ static inline __attribute__((always_inline)) void put_parts(uint8_t *out, const 
 
 /* Lock. The message goes into the batch, which has room for it. Its number. */
 static inline __attribute__((always_inline)) uint32_t append(struct um_src_session *session,
-                                                             struct um_src_stream *stream, const struct um_src_parts *parts,
-                                                             bool flush, bool keep)
+                                                             struct um_src_stream *stream,
+                                                             const struct um_src_parts *parts, bool flush, bool keep)
 {
     struct um_datagram *batch = session->batch;
     size_t len = parts->len + parts->behind_len, headers = UM_LBMC_DATA_HDR_LEN + parts->chain_len;

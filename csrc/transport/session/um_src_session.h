@@ -138,8 +138,8 @@ struct um_send {
 int um_src_stream_send(struct um_src_stream *stream, struct um_send *send);
 /* The same for a message without extension headers, and the fast path: one lock, one copy, no clock, no allocation. */
 int um_src_stream_send_plain(struct um_src_stream *stream, const void *data, size_t len, int flags, bool *waited);
-/* A short message with a chain of elements (or without: 0 bytes) in front of its payload, and with one more piece behind
- * that, properties. True: it was sent, as fast as a plain one. False: nothing has happened; it is to be sent by
+/* A short message with a chain of elements (or without: 0 bytes) in front of its payload, and with one more piece
+ * behind that, properties. True: it was sent, as fast as a plain one. False: nothing has happened; it is to be sent by
  * um_src_stream_send(), because it needs fragments, waits, or belongs to an explicit batch. */
 struct um_src_parts {
     const uint8_t *chain; /* as um_send.chain */

@@ -44,6 +44,48 @@ TEST(a_chain_is_written_as_the_specification_prints_it)
     CHECK(w.len == len && memcmp(w.bytes, expected, len) == 0);
 }
 
+TEST(a_single_element_is_the_chain_that_a_writer_makes)
+{
+    uint8_t single[UM_CHAIN_SINGLE_U32];
+    struct um_chain_writer w;
+    um_chain_start(&w);
+    CHECK(um_chain_add_u32(&w, UM_CHAIN_CHANNEL, 0, 0x01020304));
+    um_chain_put_single_u32(single, UM_CHAIN_CHANNEL, 0x01020304);
+    CHECK(w.len == sizeof single && memcmp(w.bytes, single, sizeof single) == 0);
+}
+
+/* Few bytes of few values: many of them are chains. */
+TEST(a_summary_says_what_a_search_finds)
+{
+    static const uint8_t likely[] = {1, 2, 5, 6, 255, 0, 4, 8, 8, 8, 7, 9};
+    unsigned valid = 0;
+    for (int i = 0; i < 200000; i++) {
+        uint8_t bytes[33], chance[34];
+        struct um_chain_summary told;
+        struct um_chain_elem elem;
+        um_random_bytes(chance, sizeof chance);
+        const struct um_slice chain = {bytes, chance[33] % 34u};
+        for (size_t k = 0; k < chain.len; k++) {
+            bytes[k] = likely[chance[k] % sizeof likely];
+        }
+        if (um_chain_summarise(chain, &told) != um_chain_valid(chain)) {
+            CHECK(false);
+        }
+        if (!um_chain_valid(chain)) {
+            continue;
+        }
+        valid++;
+        bool channel = um_chain_find(chain, UM_CHAIN_CHANNEL, 4, &elem);
+        CHECK(((told.has & UM_CHAIN_HAS_CHANNEL) != 0) == channel);
+        CHECK(!channel || told.channel == um_get32(elem.data.ptr));
+        bool properties = um_chain_find(chain, UM_CHAIN_PROPERTIES_LEN, 4, &elem);
+        CHECK(((told.has & UM_CHAIN_HAS_PROPERTIES) != 0) == properties);
+        CHECK(!properties || told.properties_len == um_get32(elem.data.ptr));
+        CHECK(((told.has & UM_CHAIN_HAS_USER_DATA) != 0) == um_chain_find(chain, UM_CHAIN_USER_DATA, 0, &elem));
+    }
+    CHECK(valid > 1000);
+}
+
 TEST(a_chain_is_read_in_any_order_and_unknown_elements_are_stepped_over)
 {
     uint8_t bytes[64];
