@@ -76,13 +76,27 @@ void um_log(int level, const char *id, const char *fmt, ...)
     errno = saved;
 }
 
+static bool is_due(uint64_t last_ns, uint64_t now_ns, uint64_t interval_ns)
+{
+    return last_ns == 0 || now_ns < last_ns || now_ns - last_ns >= interval_ns;
+}
+
+bool um_log_held_back(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns)
+{
+    if (is_due(__atomic_load_n(&limit->last_ns, __ATOMIC_RELAXED), now_ns, interval_ns)) {
+        return false;
+    }
+    __atomic_fetch_add(&limit->suppressed, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
 void um_log_limited(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns, int level, const char *id,
                     const char *fmt, ...)
 {
     uint64_t last_ns = __atomic_load_n(&limit->last_ns, __ATOMIC_RELAXED);
-    bool due = last_ns == 0 || now_ns < last_ns || now_ns - last_ns >= interval_ns;
-    if (!due || !__atomic_compare_exchange_n(&limit->last_ns, &last_ns, now_ns != 0 ? now_ns : 1, false,
-                                             __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    if (!is_due(last_ns, now_ns, interval_ns) ||
+        !__atomic_compare_exchange_n(&limit->last_ns, &last_ns, now_ns != 0 ? now_ns : 1, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
         __atomic_fetch_add(&limit->suppressed, 1, __ATOMIC_RELAXED);
         return;
     }

@@ -25,6 +25,8 @@ struct um_log_limit {
     uint64_t last_ns;
     uint64_t suppressed;
 };
+/* The line would not be written, and is counted among those: for callers to whom its words are expensive. */
+bool um_log_held_back(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns);
 void um_log_limited(struct um_log_limit *limit, uint64_t now_ns, uint64_t interval_ns, int level, const char *id,
                     const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 

@@ -258,6 +258,9 @@ static void on_dc_discarded(void *user, enum um_dc_discard why, uint32_t sqn, ui
     };
     struct um_rcv_flow *flow = user;
     char source[UM_SOURCE_STRING_MAX];
+    if (um_log_held_back(&flow->discard_log, now_ns, DISCARD_LOG_INTERVAL_NS)) {
+        return; /* the words cost more than the message */
+    }
     um_log_limited(&flow->discard_log, now_ns, DISCARD_LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20202-4",
                    "topic [%s] source [%s]: sequence number %u %s: discarded, as %llu before for this reason",
                    um_rcv_source_of(flow)->topic->base.name, um_rcv_flow_source(flow, source), sqn, reasons[why],

@@ -76,6 +76,9 @@ void um_retransmitter_destroy(struct um_retransmitter *retransmitter)
 static void refill(struct bucket *bucket, uint64_t rate, uint64_t now_ns)
 {
     uint64_t passed_ns = now_ns - bucket->at_ns;
+    if (passed_ns == 0) {
+        return; /* in the same pass of the loop */
+    }
     bucket->at_ns = now_ns;
     if (passed_ns >= UM_NS_PER_SEC || bucket->level + passed_ns * rate / UM_NS_PER_SEC > rate) {
         bucket->level = rate;
@@ -201,6 +204,19 @@ void um_retransmitter_on_lji_req(struct um_retransmitter *retransmitter, uint64_
     if (send(retransmitter, now_ns, &to, message, sizeof message, asker, req->topic_idx)) {
         retransmitter->stats.informed++;
     }
+}
+
+/* The message into `message`. 0: it is not there, which was told. */
+static size_t copy(struct um_retransmitter *retransmitter, uint64_t now_ns, uint32_t topic_idx, uint32_t sqn,
+                   const struct um_retransmitter_asker *asker, unsigned *pace)
+{
+    *pace = 0;
+    size_t len = retransmitter->ops->copy(retransmitter->user, topic_idx, sqn, retransmitter->message, pace);
+    if (len != 0 && len != UM_RETRANSMITTER_NO_TOPIC) {
+        return len;
+    }
+    drop(retransmitter, len == 0 ? UM_RETRANSMITTER_NOT_KEPT : UM_RETRANSMITTER_NO_SOURCE, asker, topic_idx, now_ns);
+    return 0;
 }
 
 static void tell_last(struct um_retransmitter *retransmitter, uint64_t now_ns, const struct um_lbmc_rxreq *req,
@@ -357,15 +373,9 @@ static void serve(struct um_retransmitter *retransmitter, uint64_t now_ns, const
 {
     const struct um_retransmitter_asker asker = asker_of(waiting);
     const struct um_retransmitter_answer to = answer_to(&asker, waiting->ip, waiting->port);
-    uint32_t low, high;
-    unsigned pace = 0;
-    if (!find(retransmitter, now_ns, waiting->topic_idx, 0, &asker, &low, &high)) {
-        return;
-    }
-    size_t len =
-        retransmitter->ops->copy(retransmitter->user, waiting->topic_idx, waiting->sqn, retransmitter->message, &pace);
+    unsigned pace;
+    size_t len = copy(retransmitter, now_ns, waiting->topic_idx, waiting->sqn, &asker, &pace);
     if (len == 0) {
-        drop(retransmitter, UM_RETRANSMITTER_NOT_KEPT, &asker, waiting->topic_idx, now_ns);
         return;
     }
     retransmit(retransmitter, now_ns, &to, len, &asker, waiting->topic_idx);
@@ -390,18 +400,18 @@ void um_retransmitter_on_rxreq(struct um_retransmitter *retransmitter, uint64_t 
                                const struct um_retransmitter_asker *asker)
 {
     uint32_t low, high;
-    unsigned pace = 0;
-    if (!admit(retransmitter, now_ns, req->port, asker, req->id) ||
-        !find(retransmitter, now_ns, req->id, req->transport_idx, asker, &low, &high)) {
+    unsigned pace;
+    if (!admit(retransmitter, now_ns, req->port, asker, req->id)) {
         return;
     }
-    if (req->tsni) {
-        tell_last(retransmitter, now_ns, req, asker, high);
+    if (req->tsni || req->transport_idx != 0) {
+        if (find(retransmitter, now_ns, req->id, req->transport_idx, asker, &low, &high)) {
+            tell_last(retransmitter, now_ns, req, asker, high);
+        }
         return;
     }
-    size_t len = retransmitter->ops->copy(retransmitter->user, req->id, req->sqn, retransmitter->message, &pace);
+    size_t len = copy(retransmitter, now_ns, req->id, req->sqn, asker, &pace);
     if (len == 0) {
-        drop(retransmitter, UM_RETRANSMITTER_NOT_KEPT, asker, req->id, now_ns);
         return;
     }
     const struct um_retransmitter_answer to = answer_to(asker, req->ip, req->port);

@@ -52,11 +52,13 @@ enum um_retransmitter_drop {
     UM_RETRANSMITTER_DROPS
 };
 
+#define UM_RETRANSMITTER_NO_TOPIC SIZE_MAX
+
 struct um_retransmitter_ops {
     /* What is retained of a topic; high is low - 1 when nothing was sent. False: nothing is, ever. */
     bool (*range)(void *user, uint32_t topic_idx, uint32_t *low, uint32_t *high);
-    /* A copy of the message as it was sent, in `out` (UM_LBMC_MAX_MSGLEN bytes), and whose pace holds for it; 0: not
-     * kept. */
+    /* A copy of the message as it was sent, in `out` (UM_LBMC_MAX_MSGLEN bytes), and whose pace holds for it. 0: not
+     * kept; UM_RETRANSMITTER_NO_TOPIC: nothing is, ever. */
     size_t (*copy)(void *user, uint32_t topic_idx, uint32_t sqn, uint8_t *out, unsigned *pace);
     /* One LBMC message, without what the connection puts in front. False: it cannot be sent now. */
     bool (*send)(void *user, const struct um_retransmitter_answer *to, const uint8_t *message, size_t len);

@@ -333,6 +333,9 @@ static bool on_range(void *user, uint32_t tidx, uint32_t *low, uint32_t *high)
 static size_t on_copy(void *user, uint32_t tidx, uint32_t sqn, uint8_t *out, unsigned *pace)
 {
     struct life *life = find_life(user, tidx);
+    if (life == NULL) {
+        return UM_RETRANSMITTER_NO_TOPIC;
+    }
     const struct um_retained *record = um_retention_find(life->retention, sqn);
     if (record == NULL) {
         return 0;

@@ -48,6 +48,17 @@ static bool make_room(struct um_unicast_out *out)
     return false;
 }
 
+/* Lock. Whoever sends much to one destination finds it at once. */
+static struct um_unicast_peer *known_peer(struct um_unicast_out *out, const struct um_unicast_address *address)
+{
+    struct um_unicast_peer *peer = out->latest;
+    if (peer == NULL || memcmp(&peer->address, address, sizeof *address) != 0) {
+        peer = um_map_get(&out->by_address, address, sizeof *address);
+        out->latest = peer;
+    }
+    return peer;
+}
+
 /* Lock. NULL + error. */
 static struct um_unicast_peer *find_peer(struct um_unicast_out *out, uint32_t ip, uint16_t port, uint32_t from_ip,
                                          uint64_t now_ns)
@@ -57,7 +68,7 @@ static struct um_unicast_peer *find_peer(struct um_unicast_out *out, uint32_t ip
         um_error(UM_EINVAL, "Core-9003-11", "unicast message: the context is being deleted");
         return NULL;
     }
-    struct um_unicast_peer *peer = um_map_get(&out->by_address, &address, sizeof address);
+    struct um_unicast_peer *peer = known_peer(out, &address);
     if (peer != NULL) {
         return peer;
     }
@@ -168,90 +179,6 @@ static int refuse(struct um_unicast_peer *peer, struct um_unicast_waker *waker)
                     (unsigned)peer->address.port, peer->queue.bytes, out->config.queue_limit);
 }
 
-/* ---- messages ---- */
-
-static size_t heading_len(enum um_unicast_heading heading)
-{
-    switch (heading) {
-    case UM_UNICAST_TO_ADDRESS:
-        return UM_LBMC_STREAM_HDR_LEN + UM_LBMC_DESTINATION_HDR_LEN;
-    case UM_UNICAST_TO_INSTANCE:
-        return UM_LBMC_STREAM_HDR_LEN + UM_LBMC_CTXINST_HDR_LEN;
-    default:
-        return 0;
-    }
-}
-
-static size_t fixed_len(uint8_t type)
-{
-    return type == UM_LBMC_CONTROL || type == UM_LBMC_EOT ? UM_LBMC_CONTROL_HDR_LEN : UM_LBMC_DATA_HDR_LEN;
-}
-
-static int check(const struct um_unicast_send *send, size_t len, size_t fixed)
-{
-    size_t most = UM_LBMC_MAX_MSGLEN - heading_len(send->heading);
-    if (send->ip == 0 || send->port == 0 || len > most || send->iov[0].iov_len < fixed ||
-        (send->heading == UM_UNICAST_TO_INSTANCE && send->instance == NULL)) {
-        return um_error(UM_EINVAL, "Core-9003-10",
-                        "unicast message: address %s, port %u, length %zu (at most %zu): all must be valid",
-                        send->ip == 0 ? "0.0.0.0" : "given", send->port, len, most);
-    }
-    return 0;
-}
-
-/* Codes of the headers that the heading announces, where stamp() of the peer keeps them. */
-static void put_heading(struct um_unicast_message *message, const struct um_unicast_send *send)
-{
-    uint8_t *p = message->data + message->fixed_len;
-    uint8_t first = message->data[1];
-    memset(p, 0, heading_len(send->heading));
-    message->data[1] = UM_LBMC_HDR_STREAM;
-    um_put16(message->data + 2, (uint16_t)message->datagram.len);
-    if (send->heading == UM_UNICAST_TO_ADDRESS) {
-        p[0] = UM_LBMC_HDR_DESTINATION;
-        p[UM_LBMC_STREAM_HDR_LEN] = first;
-    } else {
-        p[0] = UM_LBMC_HDR_CTXINSTD;
-        um_lbmc_put_ctxinst(p + UM_LBMC_STREAM_HDR_LEN, first, send->instance);
-    }
-}
-
-/* NULL + error. */
-static struct um_unicast_message *make_message(const struct um_unicast_send *send)
-{
-    size_t len = 0, before = heading_len(send->heading);
-    for (int i = 0; i < send->iovcnt; i++) {
-        len += send->iov[i].iov_len;
-    }
-    const uint8_t *head = send->iov[0].iov_base;
-    size_t fixed = send->iov[0].iov_len > 0 ? fixed_len(head[0]) : UM_LBMC_DATA_HDR_LEN;
-    if (check(send, len, fixed) != 0) {
-        return NULL;
-    }
-    struct um_unicast_message *message = um_malloc(sizeof *message + before + len);
-    if (message == NULL) {
-        um_error_nomem("unicast message", before + len);
-        return NULL;
-    }
-    memset(message, 0, sizeof *message);
-    message->heading = send->heading;
-    message->fixed_len = (uint32_t)fixed;
-    message->domain = send->domain;
-    message->datagram.data = message->data;
-    message->datagram.len = (uint32_t)(before + len);
-    memcpy(message->data, head, fixed);
-    uint8_t *to = message->data + fixed + before;
-    for (int i = 0; i < send->iovcnt; i++) {
-        size_t skip = i == 0 ? fixed : 0;
-        memcpy(to, (const uint8_t *)send->iov[i].iov_base + skip, send->iov[i].iov_len - skip);
-        to += send->iov[i].iov_len - skip;
-    }
-    if (send->heading != UM_UNICAST_BARE) {
-        put_heading(message, send);
-    }
-    return message;
-}
-
 /* ---- sending ---- */
 
 /* In a callback, with another pass to follow by itself. */
@@ -290,9 +217,23 @@ static int send_message(struct um_unicast_out *out, const struct um_unicast_send
     return 0;
 }
 
+/* Into the memory of what gathers already. False: the message needs its own, or is refused. */
+static bool join_others(struct um_unicast_out *out, const struct um_unicast_send *send)
+{
+    const struct um_unicast_address address = {.ip = send->ip, .port = send->port, .from = send->from_ip};
+    um_lock_take(&out->lock);
+    struct um_unicast_peer *peer = out->closing ? NULL : known_peer(out, &address);
+    bool joined = peer != NULL && !um_unicast_peer_full(peer) && um_unicast_peer_join(peer, send, time_now(out));
+    um_lock_give(&out->lock);
+    return joined;
+}
+
 int um_unicast_out_send(struct um_unicast_out *out, const struct um_unicast_send *send)
 {
-    struct um_unicast_message *message = make_message(send);
+    if (send->gathers && join_others(out, send)) {
+        return 0;
+    }
+    struct um_unicast_message *message = um_unicast_message_create(send);
     if (message == NULL) {
         return -1;
     }

@@ -61,20 +61,21 @@ struct um_unicast_out_config {
 struct um_unicast_out {
     struct um_unicast_out_config config;
     struct um_lock lock;
-    struct um_map by_address;    /* lock: struct um_unicast_address -> peer, those that live */
-    struct um_list peers;        /* lock: um_unicast_peer.node, unused for the longest time first */
-    struct um_list dead;         /* lock: given up, freed by the loop when no thread waits in them */
-    struct um_list dirty;        /* lock: um_unicast_peer.dirty_node, something is the loop's to do */
-    struct um_list graves;       /* lock: um_unicast_link.node, to be closed by the loop */
-    struct um_list listeners;    /* lock */
-    struct um_list wakers;       /* lock: those that have asked */
-    struct um_list ringing;      /* lock: those being told */
-    uint32_t next_stream_id;     /* lock */
-    bool wake_due;               /* lock */
-    bool closing;                /* lock */
-    int waiters;                 /* lock: threads waiting in a send */
-    struct um_condition changed; /* with lock */
-    struct um_command command;   /* the loop's share; posted by any thread */
+    struct um_map by_address;       /* lock: struct um_unicast_address -> peer, those that live */
+    struct um_unicast_peer *latest; /* lock: found last; NULL: none of those that live */
+    struct um_list peers;           /* lock: um_unicast_peer.node, unused for the longest time first */
+    struct um_list dead;            /* lock: given up, freed by the loop when no thread waits in them */
+    struct um_list dirty;           /* lock: um_unicast_peer.dirty_node, something is the loop's to do */
+    struct um_list graves;          /* lock: um_unicast_link.node, to be closed by the loop */
+    struct um_list listeners;       /* lock */
+    struct um_list wakers;          /* lock: those that have asked */
+    struct um_list ringing;         /* lock: those being told */
+    uint32_t next_stream_id;        /* lock */
+    bool wake_due;                  /* lock */
+    bool closing;                   /* lock */
+    int waiters;                    /* lock: threads waiting in a send */
+    struct um_condition changed;    /* with lock */
+    struct um_command command;      /* the loop's share; posted by any thread */
     struct um_log_limit unreached_log, lost_log, given_up_log, queued_log; /* [loop] others choose the destinations */
 };
 
@@ -147,14 +148,24 @@ struct um_unicast_peer {
     struct um_timer retry_timer, idle_timer; /* [loop] */
 };
 
-/* A queued message: room for a heading, filled in for the connection it goes out on. Lock. */
+/* Queued messages, one or several that gathered: each with room for a heading, filled in for the connection it goes out
+ * on. Lock. */
 struct um_unicast_message {
-    struct um_datagram datagram;
+    struct um_datagram datagram; /* all of them */
     enum um_unicast_heading heading;
-    uint32_t fixed_len, domain;
+    uint32_t domain;
+    uint32_t capacity, count; /* bytes of `data`; messages in it */
     uint8_t data[];
 };
 
+/* um_unicast_message.c */
+struct um_unicast_message *um_unicast_message_create(const struct um_unicast_send *send); /* NULL + error. No lock */
+/* One more behind those in it; its bytes, or 0: it does not go there. */
+size_t um_unicast_message_append(struct um_unicast_message *message, const struct um_unicast_send *send);
+/* Fills in what depends on the connection, in the messages from this offset on. */
+void um_unicast_message_stamp(struct um_unicast_peer *peer, struct um_unicast_message *message, size_t from);
+
+/* um_unicast_peer.c */
 /* All with the lock held. */
 struct um_unicast_peer *um_unicast_peer_create(struct um_unicast_out *out, const struct um_unicast_address *address,
                                                uint64_t now_ns); /* NULL + error */
@@ -162,6 +173,8 @@ struct um_unicast_peer *um_unicast_peer_create(struct um_unicast_out *out, const
  * caller's. */
 bool um_unicast_peer_put(struct um_unicast_peer *peer, struct um_unicast_message *message, bool gathers,
                          uint64_t now_ns);
+/* The message goes to the newest of the queue that gathers. False: it does not. */
+bool um_unicast_peer_join(struct um_unicast_peer *peer, const struct um_unicast_send *send, uint64_t now_ns);
 /* In a callback on the loop, in the pass of `pass_ns`: does a message of a row, of `len` bytes, gather now? The first
  * is written at once; those that follow in the same pass together, again and again while the callbacks take their time.
  */

@@ -126,8 +126,9 @@ static void drop_queue(struct um_unicast_peer *peer)
     struct um_datagram *datagram;
     peer->dropped_bytes = peer->queue.bytes;
     while ((datagram = um_datagram_queue_pop(&peer->queue)) != NULL) {
-        atomic_fetch_add_explicit(&peer->out->config.counters->msgs_dropped, 1, memory_order_relaxed);
-        um_free(UM_CONTAINER_OF(datagram, struct um_unicast_message, datagram));
+        struct um_unicast_message *message = UM_CONTAINER_OF(datagram, struct um_unicast_message, datagram);
+        atomic_fetch_add_explicit(&peer->out->config.counters->msgs_dropped, message->count, memory_order_relaxed);
+        um_free(message);
     }
 }
 
@@ -139,6 +140,7 @@ void um_unicast_peer_die(struct um_unicast_peer *peer, const char *reason)
         return;
     }
     um_map_remove(&out->by_address, &peer->address, sizeof peer->address);
+    out->latest = NULL;
     um_list_remove(&peer->node);
     um_list_push_back(&out->dead, &peer->node);
     atomic_fetch_add_explicit(&out->config.counters->outgoing, (uint64_t)-1, memory_order_relaxed);
@@ -219,23 +221,6 @@ void um_unicast_link_free(struct um_unicast_link *link)
 
 /* ---- writing ---- */
 
-/* Fill in what depends on the connection. */
-static void stamp(struct um_unicast_peer *peer, struct um_unicast_message *message)
-{
-    const struct um_unicast_out_config *config = &peer->out->config;
-    if (message->heading == UM_UNICAST_BARE) {
-        return;
-    }
-    uint8_t *p = message->data + message->fixed_len;
-    uint8_t next = p[0];
-    p += um_lbmc_put_stream(p, next, peer->stream_id, peer->stream_sqn++, config->ctxinst);
-    if (message->heading == UM_UNICAST_TO_ADDRESS) {
-        uint32_t orig_ip = config->request_addr.s_addr != INADDR_ANY ? config->request_addr.s_addr : peer->local_ip;
-        um_lbmc_put_destination(p, p[0], message->domain, peer->address.ip, (uint16_t)peer->address.port, 0, orig_ip,
-                                config->request_port);
-    }
-}
-
 /* False: the connection is lost. */
 static bool write_queue(struct um_unicast_peer *peer, uint64_t now_ns)
 {
@@ -246,8 +231,9 @@ static bool write_queue(struct um_unicast_peer *peer, uint64_t now_ns)
         peer->moved_ns = taken > 0 ? now_ns : peer->moved_ns;
         struct um_datagram *datagram;
         while ((datagram = um_datagram_queue_written(&peer->queue)) != NULL) {
-            um_free(UM_CONTAINER_OF(datagram, struct um_unicast_message, datagram));
-            atomic_fetch_add_explicit(&peer->out->config.counters->msgs_sent, 1, memory_order_relaxed);
+            struct um_unicast_message *message = UM_CONTAINER_OF(datagram, struct um_unicast_message, datagram);
+            atomic_fetch_add_explicit(&peer->out->config.counters->msgs_sent, message->count, memory_order_relaxed);
+            um_free(message);
         }
     }
     if (taken < 0 || !um_stream_flush(stream)) {
@@ -287,7 +273,7 @@ bool um_unicast_peer_put(struct um_unicast_peer *peer, struct um_unicast_message
         um_unicast_peer_mark(peer); /* a timer may have to be armed */
         return true;
     }
-    stamp(peer, message);
+    um_unicast_message_stamp(peer, message, 0);
     if (gathers) {
         if (first) {
             peer->gathers = true;
@@ -303,6 +289,27 @@ bool um_unicast_peer_put(struct um_unicast_peer *peer, struct um_unicast_message
     const struct um_stream *stream = &peer->link->stream;
     if (writes && (peer->queue.count > 0 || stream->unsent || stream->pending)) {
         um_unicast_peer_mark(peer);
+    }
+    return true;
+}
+
+bool um_unicast_peer_join(struct um_unicast_peer *peer, const struct um_unicast_send *send, uint64_t now_ns)
+{
+    struct um_datagram_queue *queue = &peer->queue;
+    bool begun = queue->count == 1 && (queue->head_written != 0 || !peer->gathers); /* it may be in a write */
+    if (queue->count == 0 || begun) {
+        return false;
+    }
+    struct um_datagram *newest = um_datagram_queue_at(queue, queue->count - 1);
+    struct um_unicast_message *message = UM_CONTAINER_OF(newest, struct um_unicast_message, datagram);
+    size_t from = newest->len, added = um_unicast_message_append(message, send);
+    if (added == 0) {
+        return false;
+    }
+    queue->bytes += added;
+    um_unicast_peer_used(peer, now_ns);
+    if (peer->state == UM_PEER_CONNECTED) {
+        um_unicast_message_stamp(peer, message, from);
     }
     return true;
 }
@@ -337,7 +344,7 @@ static void on_connected(struct um_unicast_peer *peer, uint64_t now_ns)
     peer->stream_sqn = 0;
     for (uint32_t i = 0; i < peer->queue.count; i++) {
         struct um_datagram *datagram = um_datagram_queue_at(&peer->queue, i);
-        stamp(peer, UM_CONTAINER_OF(datagram, struct um_unicast_message, datagram));
+        um_unicast_message_stamp(peer, UM_CONTAINER_OF(datagram, struct um_unicast_message, datagram), 0);
     }
     um_unicast_peer_mark(peer);
     if (again) {

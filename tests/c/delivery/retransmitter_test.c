@@ -27,6 +27,9 @@ static bool range(void *user, uint32_t topic_idx, uint32_t *low, uint32_t *high)
 
 static size_t copy(void *user, uint32_t topic_idx, uint32_t sqn, uint8_t *out, unsigned *pace)
 {
+    if (topic_idx != TOPIC) {
+        return UM_RETRANSMITTER_NO_TOPIC;
+    }
     if (sqn - world.low > world.high - world.low) {
         return 0;
     }

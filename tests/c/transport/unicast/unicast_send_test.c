@@ -556,6 +556,90 @@ TEST(messages_of_a_row_leave_together_behind_the_first)
     world_close(&world);
 }
 
+struct crowd {
+    struct world *world;
+    uint16_t port;
+    uint32_t sqn;
+    int refused;
+};
+
+enum { CROWD = 24 };
+
+/* Of two headings and several lengths: those that are alike share memory, the others begin anew. */
+static int do_send_crowd(void *arg)
+{
+    struct crowd *crowd = arg;
+    for (int i = 0; i < CROWD; i++) {
+        struct um_unicast_send how = {.heading = i % 8 == 7 ? UM_UNICAST_TO_INSTANCE : UM_UNICAST_TO_ADDRESS,
+                                      .instance = instance,
+                                      .nonblocking = true,
+                                      .gathers = true};
+        size_t len = UM_LBMC_DATA_HDR_LEN + (size_t)(i * 3);
+        crowd->refused += send_data(crowd->world, crowd->port, 7, crowd->sqn++, len, &how) != 0;
+    }
+    return 0;
+}
+
+static int do_nothing(void *arg)
+{
+    return 0;
+}
+
+static bool read_crowd(int fd, uint32_t *in_stream, uint32_t *sqn)
+{
+    uint8_t bytes[4096];
+    struct um_lbmc_msg msg;
+    bool right = true;
+    for (int i = 0; i < CROWD; i++, ++*sqn, ++*in_stream) {
+        right = right && read_message(fd, bytes, &msg) && msg.sqn == *sqn && msg.stream.sqn == *in_stream &&
+                msg.payload.len == (size_t)(i * 3) && ((msg.present & UM_LBMC_HAS_CTXINSTD) != 0) == (i % 8 == 7);
+    }
+    return right;
+}
+
+/* The first of them wait for the connection, the next are sent on it, the last wait for another one. */
+TEST(messages_that_gather_come_one_by_one_whatever_connection_they_wait_for)
+{
+    struct world world;
+    uint32_t in_stream = 0, sqn = 0;
+    CHECK(world_open(&world, true));
+    struct crowd crowd = {.world = &world};
+    int listener = test_listen(&crowd.port);
+    fcntl(listener, F_SETFL, 0);
+    CHECK_EQ(um_loop_call(world.loop, do_send_crowd, &crowd), 0);
+    int fd = accept_one(listener);
+    CHECK(read_crowd(fd, &in_stream, &sqn));
+    CHECK_EQ(um_loop_call(world.loop, do_send_crowd, &crowd), 0);
+    CHECK(read_crowd(fd, &in_stream, &sqn));
+    CHECK_EQ(um_loop_call(world.loop, do_nothing, NULL), 0); /* behind the write that brought them */
+    CHECK_EQ(stats_of(&world).msgs_sent, sqn);
+    CHECK_EQ(crowd.refused, 0);
+    struct linger abort_it = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort_it, sizeof abort_it);
+    close(fd); /* what is sent before it is noticed is lost with it */
+    uint64_t end_ns = um_clock_ns() + HANG_LIMIT_NS;
+    struct pollfd pfd = {.fd = listener, .events = POLLIN};
+    while (poll(&pfd, 1, 0) == 0 && um_clock_ns() < end_ns) {
+        CHECK_EQ(um_loop_call(world.loop, do_send_crowd, &crowd), 0); /* refused once enough of it waits */
+        poll(&pfd, 1, 20);
+    }
+    fd = accept_one(listener);
+    uint8_t bytes[4096];
+    struct um_lbmc_msg msg;
+    CHECK_EQ(um_loop_call(world.loop, do_send_crowd, &crowd), 0); /* at least so many are sent, or waited already */
+    CHECK(read_message(fd, bytes, &msg));
+    CHECK_EQ(msg.stream.sqn, 0); /* a stream of its own, in which everything is numbered anew */
+    for (uint32_t i = 1, next = msg.sqn + 1; i < CROWD; i++, next++) {
+        CHECK(read_message(fd, bytes, &msg));
+        CHECK_EQ(msg.stream.sqn, i);
+        CHECK(msg.sqn >= next);
+        next = msg.sqn;
+    }
+    close(fd);
+    close(listener);
+    world_close(&world);
+}
+
 TEST(held_connection_outlives_the_deletion_timeout)
 {
     struct world world;
