@@ -464,6 +464,17 @@ LBMExpDLL int um_collector_rcv_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 LBMExpDLL int um_collector_immediate_cb(lbm_context_t *ctx, lbm_msg_t *msg, void *clientd);
 
 /**
+ * From now on proc, which may be um_collector_immediate_cb(), is called for multicast immediate messages that are lost
+ * for good: with a message of the type LBM_MSG_UNRECOVERABLE_LOSS, or LBM_MSG_UNRECOVERABLE_LOSS_BURST for many in a
+ * row (um_msg_lost() tells how many), with the source string of their session, the (first) sequence number, no topic
+ * and no data. Beside mim_unrecoverable_loss_function of the context's options, which is called as before. proc NULL:
+ * no more. The message is valid until proc returns, or kept with lbm_msg_retain(). Returns 0; -1 with LBM_EINVAL,
+ * LBM_ENOMEM (the function before stays). Any thread; proc is called on the context's thread, and not any more when a
+ * call that replaces it has returned. May be called in a context-thread callback: yes.
+ */
+LBMExpDLL int um_immediate_loss(lbm_context_t *ctx, lbm_immediate_msg_cb_proc proc, void *clientd);
+
+/**
  * Takes up to max_messages records (0 = as many as there are), waiting up to timeout_ms milliseconds for the first (-1
  * without bound, 0 not at all). A batch may hold less than there is when an earlier one was cut by max_messages: the
  * next call gives the rest. Returns 1 and a batch, which is the caller's until um_batch_release(); 0 when the time

@@ -100,8 +100,8 @@ class ImmediateReceiver(Calling):
     `async for` and so on, and `on_message`, `queue`, `queue_bytes`, `direct` and `on_full` mean what they mean there.
     Their `topic` is empty, their `source` the sender: "TCP:address:port", where an answer can be sent as an immediate
     message, or of a multicast message the source string of its session. There are no sessions to begin or end;
-    `on_event(event)` and, with `events`, batches get a BURST_LOSS for what a full queue dropped. Losses of multicast
-    messages on the network are not told of.
+    `on_event(event)` and, with `events`, batches get a LOSS or BURST_LOSS for multicast messages that the network lost
+    for good, whatever their topic, and a BURST_LOSS for what a full queue dropped.
 
     All methods may be called from any thread, callbacks included. InvalidOperation when the context has one already;
     InvalidArgument is what every method raises once it is closed.

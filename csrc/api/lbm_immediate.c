@@ -2,6 +2,7 @@
  * core/um_immediate.c and core/um_uim.c. Any thread; calls that need the loop are
  * carried to it. */
 #include <lbm/lbm.h>
+#include <lbm/um.h>
 
 #include "base/um_error.h"
 #include "core/um_context.h"
@@ -26,6 +27,9 @@ static int set_on_loop(void *arg)
     struct um_context_options *opts = &call->ctx->opts;
     if (um_immediate_set_function(call->ctx->immediates, call->which, &call->function) != 0) {
         return -1;
+    }
+    if (call->which == UM_IMMEDIATE_LOSS) {
+        return 0; /* no option tells of it */
     }
     *(call->which == UM_IMMEDIATE_TOPICLESS ? &opts->immediate_message_receiver_function
                                             : &opts->immediate_message_topic_receiver_function) = call->function;
@@ -55,6 +59,12 @@ int lbm_context_rcv_immediate_topic_msgs(lbm_context_t *ctx, lbm_immediate_msg_c
 {
     const lbm_context_rcv_immediate_msgs_func_t function = {.func = proc, .evq = evq, .clientd = clientd};
     return set_function(ctx, UM_IMMEDIATE_TOPIC, &function, __func__);
+}
+
+int um_immediate_loss(lbm_context_t *ctx, lbm_immediate_msg_cb_proc proc, void *clientd)
+{
+    const lbm_context_rcv_immediate_msgs_func_t function = {.func = proc, .clientd = clientd};
+    return set_function(ctx, UM_IMMEDIATE_LOSS, &function, __func__);
 }
 
 /* ---- sending ---- */

@@ -242,6 +242,25 @@ enum um_immediate_fate um_immediate_deliver(struct um_immediates *immediates, co
     return fate;
 }
 
+void um_immediate_lost(struct um_immediates *immediates, const char *source, uint32_t sqn, uint32_t count, bool burst)
+{
+    static const uint8_t nothing;
+    struct um_immediate_handler *handler = immediates->handlers[UM_IMMEDIATE_LOSS];
+    const struct um_immediate event = {.source = source, .data = &nothing, .sqn = sqn};
+    if (handler == NULL) {
+        return;
+    }
+    fill(immediates, &event);
+    struct um_msg *msg = immediates->msg;
+    msg->pub.type = burst ? LBM_MSG_UNRECOVERABLE_LOSS_BURST : LBM_MSG_UNRECOVERABLE_LOSS;
+    msg->lost = burst ? count : 0;
+    um_msg_mark(msg, UM_MSG_DELIVERING, true);
+    call(handler, msg);
+    um_msg_mark(immediates->msg, UM_MSG_DELIVERING, false);
+    immediates->msg->lost = 0;
+    immediates->msg = um_msg_template_next(immediates->msg);
+}
+
 uint64_t um_immediate_dropped(const struct um_immediates *immediates)
 {
     return atomic_load_explicit(&immediates->immediates_dropped, memory_order_relaxed);

@@ -51,8 +51,13 @@ void um_immediates_destroy(struct um_immediates *immediates);
 
 enum um_immediate_fate um_immediate_deliver(struct um_immediates *immediates, const struct um_immediate *immediate);
 
-/* Which of the two functions. */
-enum um_immediate_function { UM_IMMEDIATE_TOPICLESS, UM_IMMEDIATE_TOPIC, UM_IMMEDIATE_FUNCTIONS };
+/* Multicast messages of this source string are lost for good: `count` sequence numbers from `sqn` on, as one burst
+ * where `burst` says so. For UM_IMMEDIATE_LOSS. */
+void um_immediate_lost(struct um_immediates *immediates, const char *source, uint32_t sqn, uint32_t count, bool burst);
+
+/* Which of the functions: for messages without a topic, for those to topics that nobody here receives, for losses. The
+ * last has no event queue. */
+enum um_immediate_function { UM_IMMEDIATE_TOPICLESS, UM_IMMEDIATE_TOPIC, UM_IMMEDIATE_LOSS, UM_IMMEDIATE_FUNCTIONS };
 /* Replaces the function, also from inside itself; func NULL: none. -1 + UM_ENOMEM: the one before stays. */
 int um_immediate_set_function(struct um_immediates *immediates, enum um_immediate_function which,
                               const lbm_context_rcv_immediate_msgs_func_t *function);

@@ -90,10 +90,17 @@ static void log_loss(const struct sender *sender, uint32_t sqn, uint32_t count, 
                    sqn);
 }
 
+/* Whoever takes immediate messages here. */
+static void tell_immediates(const struct sender *sender, uint32_t sqn, uint32_t count, bool burst)
+{
+    um_immediate_lost(sender->receiver->ctx->immediates, sender->source, sqn, count, burst);
+}
+
 static void on_dc_loss(void *user, uint32_t sqn, uint64_t now_ns)
 {
     log_loss(user, sqn, 1, now_ns);
     tell_loss(user, sqn);
+    tell_immediates(user, sqn, 1, false);
 }
 
 /* The callback has no count: it is told once, with the first number. */
@@ -101,6 +108,7 @@ static void on_dc_burst_loss(void *user, uint32_t first_sqn, uint32_t count, uin
 {
     log_loss(user, first_sqn, count, now_ns);
     tell_loss(user, first_sqn);
+    tell_immediates(user, first_sqn, count, true);
 }
 
 static void on_dc_missing(void *user, uint32_t first_sqn, uint32_t count, uint64_t now_ns)

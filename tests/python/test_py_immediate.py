@@ -24,12 +24,14 @@ from um_cffi import (
     MessageFlags,
     MessageType,
     Receiver,
+    ReceiverEvent,
     RequestMessage,
     Source,
     TimedOut,
     WildcardReceiver,
     WouldBlock,
 )
+from um_cffi.testing import set_loss_rate
 
 LOCAL = {"default_interface": "127.0.0.1/32", "resolver_multicast_interface": "127.0.0.1/32"}
 LISTENING = {**LOCAL, "mim_address": "224.10.10.21"}
@@ -407,3 +409,33 @@ def test_direct_callbacks_answer_and_answers_outlive_nothing(here: Context, ther
         assert um_cffi.object_counts().responses > before
         del kept[:]
     assert um_cffi.object_counts().responses <= before
+
+
+# -- losses --
+
+
+@multicast
+@pytest.mark.parametrize("direct", [False, True])
+def test_multicast_messages_that_are_lost_for_good_are_events(here: Context, direct: bool) -> None:
+    losses: list[ReceiverEvent] = []
+    options = {**LISTENING, "mim_send_naks": 0, "mim_nak_generation_interval": 20}
+    with Context(options) as hearer:
+        heard = threading.Event()
+        with ImmediateReceiver(
+            hearer, lambda _: heard.set(), lambda event: losses.append(event), direct=direct
+        ) as receiver:
+            here.send_multicast(b"first")
+            assert heard.wait(HANG)
+            end = time.monotonic() + HANG
+            number = 0
+            while not losses and time.monotonic() < end:  # until one was lost, and others after it were not
+                set_loss_rate(lbtrm=0 if number % 20 == 10 else 100)
+                here.send_multicast(b"next")
+                number += 1
+                time.sleep(0.001)
+            set_loss_rate(lbtrm=0)
+            assert not receiver.closed
+    assert losses and {event.type for event in losses} <= {MessageType.LOSS, MessageType.BURST_LOSS}
+    assert losses[0].topic == ""
+    assert losses[0].source.startswith("LBTRM:127.0.0.1:")
+    assert losses[0].count >= 1

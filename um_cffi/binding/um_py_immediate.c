@@ -128,16 +128,20 @@ static int um_py_on_immediate_direct(lbm_context_t *ctx, lbm_msg_t *msg, void *c
 }
 
 /*
- * From now on the collector, or the Direct, gets the messages without a topic, and with `others` those to topics that
- * nobody here receives. 0; -1 with an error and nothing is changed.
+ * From now on the collector, or the Direct, gets the messages without a topic, with `others` those to topics that
+ * nobody here receives, and what is lost of multicast ones. 0; -1 with an error and nothing is changed.
  */
 static int um_py_immediate_receive(lbm_context_t *ctx, void *clientd, int direct, int others)
 {
     lbm_immediate_msg_cb_proc proc = direct ? um_py_on_immediate_direct : um_collector_immediate_cb;
     if (lbm_context_rcv_immediate_msgs(ctx, proc, clientd, NULL) != 0)
         return -1;
-    if (!others || lbm_context_rcv_immediate_topic_msgs(ctx, proc, clientd, NULL) == 0)
-        return 0;
+    if (!others || lbm_context_rcv_immediate_topic_msgs(ctx, proc, clientd, NULL) == 0) {
+        if (um_immediate_loss(ctx, proc, clientd) == 0)
+            return 0;
+        if (others)
+            lbm_context_rcv_immediate_topic_msgs(ctx, NULL, NULL, NULL);
+    }
     lbm_context_rcv_immediate_msgs(ctx, NULL, NULL, NULL);
     return -1;
 }
@@ -145,7 +149,8 @@ static int um_py_immediate_receive(lbm_context_t *ctx, void *clientd, int direct
 /* Nobody gets them any more. */
 static int um_py_immediate_ignore(lbm_context_t *ctx, int others)
 {
-    if (others && lbm_context_rcv_immediate_topic_msgs(ctx, NULL, NULL, NULL) != 0)
+    if (um_immediate_loss(ctx, NULL, NULL) != 0 ||
+        (others && lbm_context_rcv_immediate_topic_msgs(ctx, NULL, NULL, NULL) != 0))
         return -1;
     return lbm_context_rcv_immediate_msgs(ctx, NULL, NULL, NULL);
 }

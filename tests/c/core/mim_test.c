@@ -553,6 +553,38 @@ TEST(what_cannot_be_repaired_is_told_to_the_loss_function)
     CHECK_STR(lost.source, all.source);
 }
 
+TEST(what_cannot_be_repaired_is_told_as_messages_too)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = mim_attr();
+    struct recorder all = RECORDER_INIT, losses_told = RECORDER_INIT;
+    MUST(lbm_context_attr_str_setopt(attr, "mim_send_naks", "0"));
+    MUST(lbm_context_attr_str_setopt(attr, "mim_nak_generation_interval", "20"));
+    lbm_context_t *sender = mim_context(), *hearer = net_context_with(attr);
+    MUST(lbm_context_rcv_immediate_msgs(hearer, immediate_cb, &all, NULL));
+    MUST(um_immediate_loss(hearer, immediate_cb, &losses_told));
+    send_text(sender, NULL, "0");
+    CHECK(recorder_wait(&all, LBM_MSG_DATA, 1));
+    lbm_set_lbtrm_loss_rate(100);
+    send_text(sender, NULL, "1");
+    for (int i = 0; i < HANG_SECONDS * 1000 && recorder_count(&losses_told, LBM_MSG_UNRECOVERABLE_LOSS) == 0; i++) {
+        lbm_set_lbtrm_loss_rate(i % 20 == 10 ? 0 : 100);
+        send_text(sender, NULL, "2");
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    lbm_set_lbtrm_loss_rate(0);
+    MUST(um_immediate_loss(hearer, NULL, NULL));
+    CHECK_EQ(um_immediate_loss(NULL, immediate_cb, NULL), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    MUST(lbm_context_delete(sender));
+    MUST(lbm_context_delete(hearer));
+    CHECK(losses_told.counts[LBM_MSG_UNRECOVERABLE_LOSS] > 0);
+    CHECK_EQ(losses_told.counts[LBM_MSG_DATA], 0);
+    CHECK_EQ(all.counts[LBM_MSG_UNRECOVERABLE_LOSS], 0);
+    CHECK_STR(losses_told.source, all.source);
+    CHECK_STR(losses_told.topic, "");
+}
+
 /* ---- strangers ---- */
 
 struct forger {
