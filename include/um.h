@@ -345,6 +345,9 @@ LBMExpDLL int um_msg_properties_bytes(lbm_msg_properties_t *properties, const vo
 /** In um_record_t.flags: the message has properties, in its tail, see um_record_tail_sized(). */
 #define UM_MSG_FLAG_PROPERTIES 0x10000000
 
+/** In um_record_t.flags: the message came on a channel, to a receiver with subscriptions; its number is in its tail. */
+#define UM_MSG_FLAG_CHANNEL 0x08000000
+
 /** For lbmpdm_msg_create() of lbmpdm.h: the serialized message has no offset table when that would be empty. */
 #define UM_PDM_MSG_FLAG_NO_EMPTY_OFFSET_TABLE 0x100
 
@@ -372,6 +375,7 @@ typedef struct um_record_tail_stct {
     uint64_t hf_number;     /**< LBM_MSG_FLAG_HF_32 or LBM_MSG_FLAG_HF_64: lbm_msg_t.hf_sequence_number; otherwise 0 */
     const void *properties; /**< UM_MSG_FLAG_PROPERTIES: as they came, for um_msg_properties_read(); otherwise NULL */
     size_t properties_len;  /**< bytes */
+    uint32_t channel;       /**< UM_MSG_FLAG_CHANNEL: lbm_msg_channel_info_t.channel_number; otherwise 0 */
 } um_record_tail_t;
 
 /**

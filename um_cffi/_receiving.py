@@ -17,7 +17,7 @@ from typing import Any, Literal, Union
 
 from um_cffi.batch import Direct, Intake, Message, event_of
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.arguments import number
+from um_cffi.binding.arguments import channel_number, number
 from um_cffi.binding.callbacks import check_callback, is_coroutine
 from um_cffi.binding.lifetime import Part, expect_left_objects
 from um_cffi.context import Context
@@ -149,6 +149,13 @@ class Receiving(Part):
             if self._queue is not None:
                 self._queue._add_feed(self._descriptor(), self)
             self._rcv = self._create_receiver(ctx, callback, told)
+            try:
+                for channel in self._channels:
+                    check(self._on_channel(channel))
+            except BaseException:
+                self._delete_receiver()
+                self._rcv = None
+                raise
             ctx._adopt(self)
 
     def _descriptor(self) -> int:
@@ -168,6 +175,32 @@ class Receiving(Part):
 
     def _waiting(self) -> tuple[int, float]:
         raise NotImplementedError
+
+    _channels: tuple[int, ...] = ()  # to be subscribed to when it is made
+
+    def _on_channel(self, number: int) -> int:
+        raise NotImplementedError
+
+    def _off_channel(self, number: int) -> int:
+        raise NotImplementedError
+
+    def subscribe_channel(self, channel: int) -> None:
+        """Take what is sent on `channel`, too, from the messages on that are given to the receiver next.
+
+        InvalidArgument when it is subscribed already, InvalidOperation in a callback with direct=True.
+        """
+        taken = channel_number(self._name, channel)
+        with self._using():
+            check(self._on_channel(taken))
+
+    def unsubscribe_channel(self, channel: int) -> None:
+        """End the subscription to `channel`. What waits for Python already still comes.
+
+        InvalidArgument when it is not subscribed, InvalidOperation in a callback with direct=True.
+        """
+        left = channel_number(self._name, channel)
+        with self._using():
+            check(self._off_channel(left))
 
     def _create_receiver(self, ctx: Context, callback: Any, collector: Any) -> Any:
         raise NotImplementedError

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Unpack
 
     from um_cffi.binding.options import ContextOptions, ReceiverOptions
+    from um_cffi.properties import PropertyValue
     from um_cffi.requests import Handler
     from um_cffi.source import Source
 
@@ -246,6 +247,8 @@ class Context(Closing):
         *,
         responses: int | None = None,
         flush: bool = True,
+        properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> Request:
         """Ask, with the bytes `data`, who receives the topic of `source`: sent when the Request is awaited or iterated.
 
@@ -254,10 +257,11 @@ class Context(Closing):
         them. On a thread `ctx.request(...).result()` and `for response in ctx.request(...)` do the same; signals are
         handled meanwhile. Nobody tells whether there is a receiver: see Source.wait_receivers(). `flush` sends out
         now what implicit batching holds back; without it the request may wait with others for a batch to be full.
-        InvalidArgument when the source is another context's or closed, NotSupported where its transport carries no
-        requests (lbtsmx). A context with request_tcp_bind_request_port 0 gets no responses.
+        `properties` and `channel` are those of Source.send(). InvalidArgument when the source is another context's or
+        closed, NotSupported where its transport carries no requests (lbtsmx). A context with the option
+        request_tcp_bind_request_port 0 gets no responses.
         """
-        return make_request(self, from_source(self, source, flush), data, timeout, responses)
+        return make_request(self, from_source(self, source, flush, properties, channel), data, timeout, responses)
 
     def request_immediate(
         self,

@@ -87,6 +87,8 @@ class MessageFlags(IntFlag):
     """A REQUEST, which `respond()` answers."""
     PROPERTIES = lib.UM_MSG_FLAG_PROPERTIES
     """With properties, which `properties` of the Message reads."""
+    CHANNEL = lib.UM_MSG_FLAG_CHANNEL
+    """On a channel, which `channel` of the Message tells."""
     HR_TIMESTAMP = lib.UM_MSG_FLAG_HR_TIMESTAMP
     """`timestamp_ns` was taken by the network card or the kernel."""
 

@@ -67,14 +67,18 @@ class HFSource(Source):
         return self._bits
 
     def _numbered(
-        self, call: str, number: int | None, optional: bool, properties: Mapping[str, PropertyValue] | None
+        self,
+        call: str,
+        number: int | None,
+        optional: bool,
+        properties: Mapping[str, PropertyValue] | None,
+        channel: int | None = None,
     ) -> Extras | None:
         """What goes with a message beside its payload."""
-        made = made_of(properties)
         if number is None:
             if optional:
                 raise InvalidArgument(f"{call} of the {self._name}: an optional message has a number: give one")
-            return Extras(made) if made is not None else None
+            return self._extras(properties, channel)
         try:
             value = number.__index__()
         except AttributeError:
@@ -85,7 +89,7 @@ class HFSource(Source):
             raise InvalidArgument(
                 f"{call} of the {self._name}: number {value}: must be 0 or more, and have at most {self._bits} bits"
             )
-        extras = Extras(made)
+        extras = Extras(made_of(properties), None if channel is None else self._extras_of_channel(channel)._channel)
         extras.sent.hf_flags = _WIDTHS[self._bits] | (lib.LBM_SRC_SEND_EX_FLAG_HF_OPTIONAL if optional else 0)
         extras.sent.hf_number = value
         return extras
@@ -98,14 +102,15 @@ class HFSource(Source):
         number: int | None = None,
         optional: bool = False,
         properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> None:
         """Send one message, `data`, under a `number`; None: without one, past the merge of the receivers.
 
         An `optional` message may be missing on other sources: receivers with the option hf_optional_messages 0 do not
-        want them. Waiting, `flush`, `properties` and errors are those of Source.send(); InvalidArgument for a number
-        that does not have the width of the source.
+        want them. Waiting, `flush`, `properties`, `channel` and errors are those of Source.send(); InvalidArgument for
+        a number that does not have the width of the source.
         """
-        extras = self._numbered("send()", number, optional, properties)
+        extras = self._numbered("send()", number, optional, properties, channel)
         if not self._attempt(data, flush, extras):
             self._send_waiting(data, flush, extras)
 
@@ -117,12 +122,13 @@ class HFSource(Source):
         number: int | None = None,
         optional: bool = False,
         properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> None:
         """Send `data` as send() does, but WouldBlock instead of waiting: nothing is sent then.
 
-        `flush`, `number`, `optional` and `properties` are those of send().
+        `flush`, `number`, `optional`, `properties` and `channel` are those of send().
         """
-        if not self._attempt(data, flush, self._numbered("send_nowait()", number, optional, properties)):
+        if not self._attempt(data, flush, self._numbered("send_nowait()", number, optional, properties, channel)):
             raise_last()
 
     async def asend(
@@ -133,13 +139,14 @@ class HFSource(Source):
         number: int | None = None,
         optional: bool = False,
         properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> None:
         """Send `data` as send() does, for asyncio: waits without blocking the event loop.
 
-        `flush`, `number`, `optional` and `properties` are those of send(). Cancelled while waiting: nothing is sent.
-        One task at a time, so that numbers keep their order.
+        `flush`, `number`, `optional`, `properties` and `channel` are those of send(). Cancelled while waiting: nothing
+        is sent. One task at a time, so that numbers keep their order.
         """
-        await self._asend(data, flush, self._numbered("asend()", number, optional, properties))
+        await self._asend(data, flush, self._numbered("asend()", number, optional, properties, channel))
 
     def send_rcv_reset(self, number: int) -> None:
         """Tell receivers that `number` comes next, whatever came before, as after a restart with lower numbers.
@@ -177,7 +184,7 @@ class HFReceiver(Receiver):
     `hf_optional_messages` 0 leaves out the optional ones. The order is that of the numbers; of arrival with
     `ordered_delivery` 0 or -1. Everything else is as with Receiver: `on_message`, `on_event`, `queue`, `direct`,
     `events`, `on_full`, `replay`, `options` or keywords, `queue_bytes` (bytes that may wait for Python), the ways to
-    take messages, threads and errors. For a pattern, make a WildcardReceiver with the option `hf_receiver`.
+    take messages, `channels`, threads and errors. For a pattern, make a WildcardReceiver with the option `hf_receiver`.
     """
 
     _hf: Any = None

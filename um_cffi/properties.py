@@ -82,13 +82,14 @@ class Properties(Mapping[str, PropertyValue]):
     names that are empty or longer than 250 bytes in UTF-8; strings and names contain no NUL.
     """
 
-    __slots__ = ("__weakref__", "_object", "_types", "_values")
+    __slots__ = ("__weakref__", "_extras", "_object", "_types", "_values")
 
     def __init__(self, values: Mapping[str, PropertyValue] | None = None) -> None:
         if values is not None and not isinstance(values, Mapping):
             raise InvalidArgument(
                 f"properties {shown(values)} is of type {type(values).__name__}: give a mapping of names to values"
             )
+        self._extras: Extras | None = None  # of a send with nothing else, made once
         self._values: dict[str, PropertyValue] = {}
         self._types: dict[str, PropertyType] = {}
         holder = ffi.new("lbm_msg_properties_t **")
@@ -168,7 +169,7 @@ def properties_of(written: bytes) -> Properties:
     check(lib.um_msg_properties_read(holder, ffi.from_buffer(written), len(written)))
     made = Properties.__new__(Properties)
     made._object = ffi.gc(holder[0], lib.lbm_msg_properties_delete)
-    made._values, made._types = {}, {}
+    made._extras, made._values, made._types = None, {}, {}
     places = ffi.new("lbm_msg_properties_iter_t **")
     check(lib.lbm_msg_properties_iter_create(places))
     place = places[0]
@@ -202,14 +203,17 @@ NO_PROPERTIES = Properties()
 class Extras:
     """What goes with a message that is sent, and what keeps it alive."""
 
-    __slots__ = ("_properties", "sent")
+    __slots__ = ("_channel", "_properties", "sent")
 
-    def __init__(self, properties: Properties | None) -> None:
+    def __init__(self, properties: Properties | None, channel: Any = None) -> None:
         self._properties = properties
+        self._channel = channel
         self.sent: Any = ffi.new("um_py_extras_t *")
         """For um_py_send_with()."""
         if properties is not None:
             self.sent.properties = properties._object
+        if channel is not None:
+            self.sent.channel = channel
 
 
 def made_of(properties: Mapping[str, PropertyValue] | None) -> Properties | None:
@@ -219,6 +223,12 @@ def made_of(properties: Mapping[str, PropertyValue] | None) -> Properties | None
 
 
 def extras_of(properties: Mapping[str, PropertyValue]) -> Extras | None:
-    """What goes with a message that has these properties; None: nothing."""
-    made = made_of(properties)
-    return None if made is None else Extras(made)
+    """What goes with a message that has these properties, while somebody holds on to them; None: nothing."""
+    if not isinstance(properties, Properties):
+        made = made_of(properties)
+        return None if made is None else Extras(made)
+    if properties._extras is None and properties:
+        extras = Extras(None)
+        extras.sent.properties = properties._object
+        properties._extras = extras
+    return properties._extras

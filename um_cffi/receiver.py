@@ -6,14 +6,14 @@ when it is full is chosen by `on_full`; queue_stats() has the counters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from um_cffi._calling import Calling
 from um_cffi._readiness import Readiness
 from um_cffi._receiving import OnEvent, OnFull, OnMessage
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.arguments import expect_context, name_bytes
+from um_cffi.binding.arguments import channel_numbers, expect_context, name_bytes
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.lifetime import counted
 from um_cffi.binding.replaying import replay_of, with_meaning
@@ -55,6 +55,11 @@ class Receiver(Readiness, Calling):
     order, and their `retransmit` is True. A replay that finds the queue full waits at its source, whatever the
     transport, where `on_full` is "pause".
 
+    `channels` are numbers of channels to subscribe to; subscribe_channel() and unsubscribe_channel() change them later.
+    `channel` of a message is its number, where the receiver has any. Messages of other channels and those of none come,
+    too, unless the options `unrecognized_channel_behavior` and `null_channel_behavior` are "discard". Subscriptions
+    begin when the receiver is made: what is on its way at that time may come as to a receiver without channels.
+
     `direct` calls back on the thread of the library that receives, without queue and without a change of threads: the
     shortest way, for LBT-SMX above all. The whole context waits for such a callback, its sources may be held up by it,
     and it must not wait for anything of its context; keep it short. Closing anything of the context inside it is an
@@ -78,12 +83,14 @@ class Receiver(Readiness, Calling):
         events: bool = True,
         on_full: OnFull = "pause",
         replay: Literal["all"] | int | None = None,
+        channels: Iterable[int] = (),
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[ReceiverOptions],
     ) -> None:
         expect_context("Receiver(ctx, topic)", ctx)
         name_bytes("Receiver(ctx, topic)", "topic", topic)
         self._topic = topic
+        self._channels = channel_numbers(f"receiver of {topic}", channels)
         meaning = replay_of(f"receiver of {topic}", replay)
         wanted = with_meaning(f"receiver of {topic}", "replay", meaning, merged(options, keywords))
         self._chosen = sorted_out(("receiver",), wanted)["receiver"]
@@ -98,6 +105,12 @@ class Receiver(Readiness, Calling):
 
     def _delete_receiver(self) -> int:
         return int(lib.lbm_rcv_delete(self._rcv))
+
+    def _on_channel(self, number: int) -> int:
+        return int(lib.lbm_rcv_subscribe_channel(self._rcv, number, ffi.NULL, ffi.NULL))
+
+    def _off_channel(self, number: int) -> int:
+        return int(lib.lbm_rcv_unsubscribe_channel(self._rcv, number))
 
     @property
     def topic(self) -> str:
@@ -156,8 +169,8 @@ class WildcardReceiver(Readiness, Calling):
 
     `on_message`, `on_event`, `queue`, `direct`, `events` and the ways to take messages are those of Receiver, and so
     are threads and errors. `queue_bytes` bounds what waits for Python, in bytes, of all topics together; `on_full` is
-    that of Receiver, and so is `replay`, for each source of each topic. Options of the scopes receiver and
-    wildcard_receiver may be given as keywords or in `options`; a name that both have means the receiver's.
+    that of Receiver, and so are `replay`, for each source of each topic, and `channels`. Options of the scopes receiver
+    and wildcard_receiver may be given as keywords or in `options`; a name that both have means the receiver's.
     """
 
     def __init__(
@@ -173,12 +186,14 @@ class WildcardReceiver(Readiness, Calling):
         events: bool = True,
         on_full: OnFull = "pause",
         replay: Literal["all"] | int | None = None,
+        channels: Iterable[int] = (),
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[PatternOptions],
     ) -> None:
         expect_context("WildcardReceiver(ctx, pattern)", ctx)
         name_bytes("WildcardReceiver(ctx, pattern)", "pattern", pattern)
         self._pattern = pattern
+        self._channels = channel_numbers(f"wildcard receiver of {pattern}", channels)
         meaning = replay_of(f"wildcard receiver of {pattern}", replay)
         wanted = with_meaning(f"wildcard receiver of {pattern}", "replay", meaning, merged(options, keywords))
         self._chosen = sorted_out(("receiver", "wildcard_receiver"), wanted)
@@ -212,6 +227,12 @@ class WildcardReceiver(Readiness, Calling):
 
     def _delete_receiver(self) -> int:
         return int(lib.lbm_wildcard_rcv_delete(self._rcv))
+
+    def _on_channel(self, number: int) -> int:
+        return int(lib.lbm_wildcard_rcv_subscribe_channel(self._rcv, number, ffi.NULL, ffi.NULL))
+
+    def _off_channel(self, number: int) -> int:
+        return int(lib.lbm_wildcard_rcv_unsubscribe_channel(self._rcv, number))
 
     @property
     def pattern(self) -> str:

@@ -20,6 +20,7 @@ from um_cffi.binding.attributes import Attributes, merged, sorted_out
 from um_cffi.binding.callbacks import check_callback, is_coroutine
 from um_cffi.binding.lifetime import SLICE_MS, Part, milliseconds
 from um_cffi.errors import InvalidArgument, OutOfMemory, TimedOut, check, raise_last, text
+from um_cffi.properties import NO_PROPERTIES, Properties, made_of, properties_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self, Unpack
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from um_cffi.binding.options import ReceiverOptions
     from um_cffi.context import Context
     from um_cffi.dispatch import Dispatcher
+    from um_cffi.properties import PropertyValue
     from um_cffi.source import Source
 
     Answer = Union[Buffer, None]
@@ -183,9 +185,13 @@ class Way:
 class _FromSource(Way):
     """On a topic, to its receivers."""
 
-    def __init__(self, source: Source, flush: bool) -> None:
+    def __init__(self, source: Source, flush: bool, properties: Properties | None, channel: int | None) -> None:
         self.name = f"on {source.topic!r}"
         self._source = source
+        self._properties = properties  # as long as the library may read them
+        extras = None if properties is None and channel is None else source._extras(properties, channel)
+        self._extras = ffi.NULL if extras is None else extras.sent
+        self._kept = extras
         self._flags = _FLUSH if flush else 0
 
     def prepare(self, data: Any) -> Any:
@@ -195,7 +201,7 @@ class _FromSource(Way):
     def send(self, inbox: Any, number: int, payload: Any, wait_ms: int) -> Any:
         self._source._check_open()
         state = self._source._state
-        return lib.um_py_request_send(state, inbox, number, payload, len(payload), self._flags, wait_ms)
+        return lib.um_py_request_send(state, inbox, number, payload, len(payload), self._flags, self._extras, wait_ms)
 
     async def room(self) -> None:
         await self._source._wait_for_room(self._source._room_descriptor())
@@ -445,7 +451,13 @@ def make_request(ctx: Context, way: Way, data: Buffer, timeout: float | None, re
     return Request(ctx._requests_of(), way, data, timeout, responses)
 
 
-def from_source(ctx: Context, source: Source, flush: bool) -> Way:
+def from_source(
+    ctx: Context,
+    source: Source,
+    flush: bool,
+    properties: Mapping[str, PropertyValue] | None,
+    channel: int | None,
+) -> Way:
     """The way of requests on the topic of a source."""
     from um_cffi.source import Source
 
@@ -453,7 +465,7 @@ def from_source(ctx: Context, source: Source, flush: bool) -> Way:
         raise InvalidArgument(f"request(source, data): {shown(source)} is not a Source, which is the first argument")
     if source.context is not ctx:
         raise InvalidArgument(f"request(source, data): the {source._name} belongs to another context: ask that one")
-    return _FromSource(source, flush)
+    return _FromSource(source, flush, made_of(properties), channel)
 
 
 class RequestMessage:
@@ -461,12 +473,13 @@ class RequestMessage:
     thread may use it.
     """
 
-    __slots__ = ("_msg", "_responder", "data", "sequence_number", "source", "timestamp_ns", "topic")
+    __slots__ = ("_msg", "_properties", "_responder", "data", "sequence_number", "source", "timestamp_ns", "topic")
 
     def __init__(self, responder: Responder, letter: Any) -> None:
         """Made by responders, of a `letter` they have taken."""
         self._responder = responder
         self._msg = ffi.gc(letter.msg, lib.um_py_message_free)
+        self._properties: Properties | None = None
         self.data: bytes = ffi.buffer(letter.data, letter.len)[:] if letter.len else b""
         """The payload."""
         self.topic: str = responder.topic
@@ -486,6 +499,15 @@ class RequestMessage:
 
     def __repr__(self) -> str:
         return f"<RequestMessage {self.topic!r} #{self.sequence_number} {len(self.data)} bytes from {self.source}>"
+
+    @property
+    def properties(self) -> Properties:
+        """Named values that came with the request; an empty mapping where it has none. Read when first looked at."""
+        if self._properties is None:
+            where, size = ffi.new("const void **"), ffi.new("size_t *")
+            found = lib.um_py_request_properties(self._msg, where, size)
+            self._properties = properties_of(bytes(ffi.buffer(where[0], size[0]))) if found else NO_PROPERTIES
+        return self._properties
 
     def _attempt_of(self, data: Any) -> Callable[[], bool]:
         buffer = buffer_of("respond()", data)

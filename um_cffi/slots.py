@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.arguments import dtype_of, expect_context, name_bytes, shown
+from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown
 from um_cffi.binding.attributes import Attributes, merged, sorted_out
 from um_cffi.binding.lifetime import Part, counted
 from um_cffi.errors import InvalidArgument, check, raise_last
@@ -32,10 +32,10 @@ class SlotSource(Part):
     it goes out at once. A slot may be written again as soon as send() has returned.
 
     What it does not have: transports other than LBT-RM and LBT-RU (NotSupported), messages of another size, batching, a
-    data rate limit, events, properties, numbers of hot failover, requests. It does not know its receivers: over LBT-RU
-    and LBT-RM ask the receivers (wait_ready(), wait_session()). Its transport session is one of smart sources only; the
-    sources of a session are meant for one thread, others wait for each other. Options of the scope source may be given
-    as keywords, or as a mapping in `options`; InvalidArgument names an unknown option or a wrong value, a dtype with
+    data rate limit, events, numbers of hot failover, requests. Properties are numbers alone, see send(). It does not
+    know its receivers: over LBT-RU and LBT-RM ask the receivers (wait_ready(), wait_session()). Its transport
+    session is one of smart sources only; the sources of a session are meant for one thread, others wait for each other.
+    Options of the scope source may be given as keywords, or as a mapping in `options`; InvalidArgument names an unknown option or a wrong value, a dtype with
     Python objects or without bytes, and is also what every method raises once it is closed.
 
     Arrays made of `slots` keep their memory: they may be read and written after the source is closed, and nothing
@@ -62,6 +62,11 @@ class SlotSource(Part):
         super().__init__(f"slot source of {topic}")
         self._ctx, self._topic, self._dtype = ctx, topic, kind
         self._ssrc: Any = None
+        self._info = ffi.new("lbm_ssrc_send_ex_info_t *")  # of send(), under the guard, and so what it points to
+        self._names: tuple[str, ...] = ()
+        self._keys: list[Any] = []
+        self._key_list: Any = None
+        self._values: Any = ffi.new("int32_t[]", 0)
         try:
             self._create(ctx, named, chosen)
         except BaseException:
@@ -106,11 +111,14 @@ class SlotSource(Part):
         whole = np.frombuffer(ffi.buffer(memory, places[-1] + kind.itemsize - base), np.uint8)
         return np.ndarray((len(places), *kind.shape), kind.base, whole, places[0] - base, (stride, *inner))
 
-    def send(self, at: int = 0) -> None:
+    def send(self, at: int = 0, *, channel: int | None = None, properties: Mapping[str, int] | None = None) -> None:
         """Send the slot `at` as a message, now.
 
-        Waits while the socket is full, as long as the kernel needs. InvalidArgument when there is no such slot, or the
-        source is closed.
+        `channel` is the number of a channel: the source has the option smart_src_enable_spectrum_channel 1.
+        `properties` are named numbers of 32 bits, with names of 1 to 7 ASCII characters, at most as many as the option
+        smart_src_message_property_int_count says. A source with both options sends both or neither. Waits while the
+        socket is full, as long as the kernel needs. InvalidArgument when there is no such slot, when the source cannot
+        send these, or is closed.
         """
         if self._inherited or self._closed:
             self._check_open()
@@ -123,8 +131,33 @@ class SlotSource(Part):
         with self._guard:
             if self._closed:
                 self._check_open()
-            if lib.lbm_ssrc_send_ex(self._ssrc, buffer, self._dtype.itemsize, 0, ffi.NULL) != 0:
+            info = ffi.NULL if channel is None and properties is None else self._written(channel, properties)
+            if lib.lbm_ssrc_send_ex(self._ssrc, buffer, self._dtype.itemsize, 0, info) != 0:
                 raise_last()
+
+    def _written(self, channel: int | None, properties: Mapping[str, int] | None) -> Any:
+        """The guard is held. What is told to the library beside the slot; it writes it into the slot anew."""
+        info = self._info
+        info.flags = lib.LBM_SSRC_SEND_EX_FLAG_REBUILD_BUFFER
+        if channel is not None:
+            info.channel = channel_number(self._name, channel)
+            info.flags |= lib.LBM_SSRC_SEND_EX_FLAG_CHANNEL
+        if properties is not None:
+            names = tuple(properties)
+            if names != self._names:
+                self._keys = [
+                    ffi.new("char[]", name_bytes(f"send() of the {self._name}", "name", name)) for name in names
+                ]
+                self._key_list = info.mprop_int_keys = ffi.new("char *[]", self._keys)
+                self._values = info.mprop_int_vals = ffi.new("int32_t[]", len(names))
+                info.mprop_int_cnt = len(names)
+                self._names = names
+            try:
+                self._values[0 : len(names)] = list(properties.values())
+            except (TypeError, OverflowError) as error:
+                raise InvalidArgument(f"send() of the {self._name}: properties {shown(properties)}: {error}") from None
+            info.flags |= lib.LBM_SSRC_SEND_EX_FLAG_PROPERTIES
+        return info
 
     @property
     def slots(self) -> npt.NDArray[Any]:

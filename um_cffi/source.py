@@ -13,7 +13,7 @@ import numpy.typing as npt
 from um_cffi.batch import Batch, Slot, make_slot
 from um_cffi.binding._fast import send_each
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.arguments import dtype_of, expect_context, name_bytes, shown, whole
+from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown, whole
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.callbacks import check_callback
 from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
@@ -23,7 +23,7 @@ from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, NotSupported, OutOfMemory, TimedOut, check, raise_last
 from um_cffi.events import SourceEvent
-from um_cffi.properties import Extras, extras_of
+from um_cffi.properties import Extras, extras_of, made_of
 from um_cffi.stats import NakCounts, SourceCounts, SourceStats, read_counts, read_naks, source_stats
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ _WOULD_BLOCK: int = lib.LBM_EWOULDBLOCK
 _ROOM_CHECK = 0.1  # seconds between attempts of asend() when no WAKEUP comes
 _READY_CHECK = 0.005  # seconds between looks of await_receivers()
 _SEGMENTS_MAX = 1024
+_CHANNELS_MAX = 4096  # that a source keeps what it needs for
 
 _try_send = lib.um_py_try_send
 
@@ -91,6 +92,7 @@ class Source(Part):
         self._ctx = ctx
         self._topic = topic
         self._waiting: list[asyncio.Future[None]] = []
+        self._channels: dict[int, Extras] = {}
         try:
             self._create(ctx, topic, chosen, on_event)
         except BaseException:
@@ -149,7 +151,12 @@ class Source(Part):
     # -- sending --
 
     def send(
-        self, data: Payload, flush: bool = False, *, properties: Mapping[str, PropertyValue] | None = None
+        self,
+        data: Payload,
+        flush: bool = False,
+        *,
+        properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> None:
         """Send one message, `data`: anything with a buffer (bytes, array, memoryview), or a list of such as one
         message.
@@ -158,10 +165,11 @@ class Source(Part):
         meanwhile, so that Ctrl-C ends it (the message is not sent then). `flush` sends out now what implicit batching
         holds back. `properties` are named values that go with the message: a mapping, or Properties made before, which
         is cheaper for many messages. A Message that is sent on goes without its own unless they are given here.
+        `channel` is the number of the channel it goes on, 0 to 2**32 - 1: receivers may take some channels only.
         InvalidArgument when `data` has no buffer, properties cannot be sent, or the source is closed, also while
-        waiting. There are no properties over LBT-SMX: InvalidArgument.
+        waiting. There are no properties over LBT-SMX (InvalidArgument), and no channels (NotSupported).
         """
-        extras = None if properties is None else extras_of(properties)
+        extras = None if properties is None and channel is None else self._extras(properties, channel)
         if not self._attempt(data, flush, extras):
             self._send_waiting(data, flush, extras)
 
@@ -181,25 +189,60 @@ class Source(Part):
                 raise_last()
 
     def send_nowait(
-        self, data: Payload, flush: bool = False, *, properties: Mapping[str, PropertyValue] | None = None
+        self,
+        data: Payload,
+        flush: bool = False,
+        *,
+        properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> None:
         """Send `data` as send() does, but WouldBlock instead of waiting: nothing is sent then.
 
         The event WAKEUP tells when to try again. `flush` sends out now what implicit batching holds back; `properties`
-        are those of send().
+        and `channel` are those of send().
         """
-        if not self._attempt(data, flush, None if properties is None else extras_of(properties)):
+        extras = None if properties is None and channel is None else self._extras(properties, channel)
+        if not self._attempt(data, flush, extras):
             raise_last()
 
     async def asend(
-        self, data: Payload, flush: bool = False, *, properties: Mapping[str, PropertyValue] | None = None
+        self,
+        data: Payload,
+        flush: bool = False,
+        *,
+        properties: Mapping[str, PropertyValue] | None = None,
+        channel: int | None = None,
     ) -> None:
         """Send `data` as send() does, for asyncio: waits without blocking the event loop.
 
         Cancelled while waiting: nothing is sent. `flush` sends out now what implicit batching holds back; `properties`
-        are those of send(). Any event loop, several tasks at a time; their messages are not in any order.
+        and `channel` are those of send(). Any event loop, several tasks at a time; their messages are not in any order.
         """
-        await self._asend(data, flush, None if properties is None else extras_of(properties))
+        extras = None if properties is None and channel is None else self._extras(properties, channel)
+        await self._asend(data, flush, extras)
+
+    def _extras(self, properties: Mapping[str, PropertyValue] | None, channel: int | None) -> Extras | None:
+        """What goes with a message beside its payload; None: nothing."""
+        if channel is None:
+            return None if properties is None else extras_of(properties)
+        if properties is None:
+            found = self._channels.get(channel) if type(channel) is int else None
+            return found if found is not None else self._extras_of_channel(channel)
+        return Extras(made_of(properties), self._extras_of_channel(channel)._channel)
+
+    def _extras_of_channel(self, channel: int) -> Extras:
+        """Those of messages that have a channel alone: made once for each number."""
+        number = channel_number(self._name, channel)
+        found = self._channels.get(number)
+        if found is None:
+            holder = ffi.new("lbm_src_channel_info_t **")
+            with self._using():
+                check(lib.lbm_src_channel_create(holder, self._src, number))
+            found = Extras(None, ffi.gc(holder[0], lib.lbm_src_channel_delete))
+            if len(self._channels) >= _CHANNELS_MAX:
+                self._channels.clear()  # sends that are on their way hold on to theirs
+            self._channels[number] = found
+        return found
 
     async def _asend(self, data: Payload, flush: bool, extras: Extras | None) -> None:
         while True:

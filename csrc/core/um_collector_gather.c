@@ -280,6 +280,10 @@ static void find_tail(struct um_arrival *a, lbm_serialized_response_t *way_back)
         a->tail.properties_len = came.len;
         a->tail_flags |= UM_MSG_FLAG_PROPERTIES;
     }
+    if (msg->channel_info != NULL) {
+        a->tail.channel = msg->channel_info->channel_number;
+        a->tail_flags |= UM_MSG_FLAG_CHANNEL;
+    }
 }
 
 static void find_number(struct um_arrival *a)
@@ -355,7 +359,7 @@ static inline bool append_plain(um_collector_t *c, const lbm_msg_t *msg, uint64_
 
 static inline bool has_tail(const lbm_msg_t *msg)
 {
-    return msg->properties != NULL || (msg->flags & UM_RECORD_HF) != 0;
+    return msg->properties != NULL || msg->channel_info != NULL || (msg->flags & UM_RECORD_HF) != 0;
 }
 
 /* What an HFX has kept may come on the thread of another context, which must not look at the clock of this one. */

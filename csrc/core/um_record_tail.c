@@ -7,6 +7,7 @@ size_t um_tail_len(int flags, const um_record_tail_t *tail)
 {
     size_t len = (flags & UM_MSG_FLAG_ANSWERABLE) != 0 ? sizeof(lbm_serialized_response_t) : 0;
     len += (flags & UM_RECORD_HF) != 0 ? sizeof tail->hf_number : 0;
+    len += (flags & UM_MSG_FLAG_CHANNEL) != 0 ? sizeof tail->channel : 0;
     return len + ((flags & UM_MSG_FLAG_PROPERTIES) != 0 ? sizeof(uint64_t) + tail->properties_len : 0);
 }
 
@@ -24,6 +25,10 @@ void um_tail_put(unsigned char *at, int flags, const um_record_tail_t *tail)
         uint64_t len = tail->properties_len;
         memcpy(at, &len, sizeof len);
         memcpy(at + sizeof len, tail->properties, tail->properties_len);
+        at += sizeof len + tail->properties_len;
+    }
+    if ((flags & UM_MSG_FLAG_CHANNEL) != 0) {
+        memcpy(at, &tail->channel, sizeof tail->channel);
     }
 }
 
@@ -45,6 +50,10 @@ void um_tail_get(um_record_tail_t *tail, const um_record_t *record, const unsign
         tail->properties = at + sizeof len;
         tail->properties_len = (size_t)len;
         at = (const unsigned char *)tail->properties + len;
+    }
+    if ((record->flags & UM_MSG_FLAG_CHANNEL) != 0) {
+        memcpy(&tail->channel, at, sizeof tail->channel);
+        at += sizeof tail->channel;
     }
     tail->len = (size_t)(at - begin);
 }

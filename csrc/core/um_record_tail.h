@@ -7,7 +7,7 @@
 #include <lbm/um.h>
 
 #define UM_RECORD_HF (LBM_MSG_FLAG_HF_32 | LBM_MSG_FLAG_HF_64)
-#define UM_RECORD_TAIL (UM_MSG_FLAG_ANSWERABLE | UM_RECORD_HF | UM_MSG_FLAG_PROPERTIES)
+#define UM_RECORD_TAIL (UM_MSG_FLAG_ANSWERABLE | UM_RECORD_HF | UM_MSG_FLAG_PROPERTIES | UM_MSG_FLAG_CHANNEL)
 
 /* Bytes of the tail that a record with these flags gets. */
 size_t um_tail_len(int flags, const um_record_tail_t *tail);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -106,3 +106,17 @@ def path_of(call: str, path: object) -> str:
     if "\0" in os.fsdecode(name):
         raise InvalidArgument(f"{call}: the name of the file {shown(name)} contains a NUL character")
     return os.fsdecode(name)
+
+
+def channel_number(what: str, channel: object) -> int:
+    """A number of a channel. InvalidArgument names what is wrong with it, in the object `what`."""
+    if isinstance(channel, (int, np.integer)) and not isinstance(channel, bool) and 0 <= channel < 1 << 32:
+        return int(channel)
+    raise InvalidArgument(f"{what}: channel {shown(channel)}: must be an int, 0 to 4294967295")
+
+
+def channel_numbers(what: str, channels: object) -> tuple[int, ...]:
+    """Numbers of different channels."""
+    if isinstance(channels, (str, bytes)) or not isinstance(channels, Iterable):
+        raise InvalidArgument(f"{what}: channels {shown(channels)}: give the numbers, as a list")
+    return tuple(dict.fromkeys(channel_number(what, each) for each in channels))

@@ -87,6 +87,7 @@ enum { UM_ON_FULL_PAUSE, UM_ON_FULL_DROP_NEWEST, UM_ON_FULL_DROP_OLDEST, UM_ON_F
 #define UM_MSG_FLAG_HR_TIMESTAMP ...
 #define UM_MSG_FLAG_ANSWERABLE ...
 #define UM_MSG_FLAG_PROPERTIES ...
+#define UM_MSG_FLAG_CHANNEL ...
 
 typedef struct { const char *name; char *data; size_t size; int type; ...; } lbm_msg_properties_iter_t;
 int lbm_msg_properties_create(lbm_msg_properties_t **properties);
@@ -141,6 +142,7 @@ int lbm_src_retrieve_transport_stats(lbm_src_t *src, lbm_src_transport_stats_t *
 int lbm_rcv_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *symbol,
                          const lbm_rcv_topic_attr_t *attr);
 typedef struct lbm_msg_t_stct lbm_msg_t;
+typedef ... lbm_src_channel_info_t;
 typedef int (*lbm_rcv_cb_proc)(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd);
 int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
                    lbm_event_queue_t *evq);
@@ -236,13 +238,26 @@ void um_py_block_unref(void *block);
 int um_py_block_count(void);
 int um_py_slots_create(lbm_ssrc_t **ssrcp, um_py_block_t **blockp, lbm_context_t *ctx, const char *symbol,
                        lbm_src_topic_attr_t *attr);
+int lbm_src_channel_create(lbm_src_channel_info_t **chnp, lbm_src_t *src, uint32_t channel_num);
+int lbm_src_channel_delete(lbm_src_channel_info_t *chn);
+int lbm_rcv_subscribe_channel(lbm_rcv_t *rcv, uint32_t channel, void *proc, void *clientd);
+int lbm_rcv_unsubscribe_channel(lbm_rcv_t *rcv, uint32_t channel);
+int lbm_wildcard_rcv_unsubscribe_channel(lbm_wildcard_rcv_t *wrcv, uint32_t channel);
+int lbm_wildcard_rcv_subscribe_channel(lbm_wildcard_rcv_t *wrcv, uint32_t channel, void *proc, void *clientd);
 int lbm_ssrc_delete(lbm_ssrc_t *ssrc);
 int lbm_ssrc_get_available_data_space(lbm_ssrc_t *ssrc, int *length);
 int lbm_ssrc_buff_get(lbm_ssrc_t *ssrc, char **usr_bufp, int flags);
-int lbm_ssrc_send_ex(lbm_ssrc_t *ssrc, const char *usr_bufp, size_t len, int flags, void *info);
+typedef struct lbm_ssrc_send_ex_info_t_stct {
+    int flags; int mprop_int_cnt; char **mprop_int_keys; int32_t *mprop_int_vals; uint32_t channel; ...;
+} lbm_ssrc_send_ex_info_t;
+#define LBM_SSRC_SEND_EX_FLAG_CHANNEL ...
+#define LBM_SSRC_SEND_EX_FLAG_PROPERTIES ...
+#define LBM_SSRC_SEND_EX_FLAG_REBUILD_BUFFER ...
+int lbm_ssrc_send_ex(lbm_ssrc_t *ssrc, const char *usr_bufp, size_t len, int flags, lbm_ssrc_send_ex_info_t *info);
 int lbm_ssrc_retrieve_transport_stats(lbm_ssrc_t *ssrc, lbm_src_transport_stats_t *stats);
 typedef struct um_py_extras_stct {
-    lbm_msg_properties_t *properties; int hf_flags; int hf_reset; uint64_t hf_number; ...;
+    lbm_msg_properties_t *properties; int hf_flags; int hf_reset; uint64_t hf_number;
+    lbm_src_channel_info_t *channel; ...;
 } um_py_extras_t;
 int um_py_send_with(um_py_source_t *state, const char *data, size_t len, const lbm_iovec_t *iov, int num, int flags,
                     const um_py_extras_t *extras, int slice_ms);
@@ -263,8 +278,9 @@ void um_py_inbox_wake(um_py_inbox_t *inbox);
 int um_py_inbox_take(um_py_inbox_t *inbox, um_py_letter_t *letters, int max, int wait_ms);
 void um_py_letters_free(const um_py_letter_t *letters, int count);
 void um_py_message_free(void *msg);
+int um_py_request_properties(void *msg, const void **where, size_t *len);
 um_py_request_t *um_py_request_send(um_py_source_t *state, um_py_inbox_t *inbox, uint64_t owner, const char *data,
-                                    size_t len, int flags, int slice_ms);
+                                    size_t len, int flags, const um_py_extras_t *extras, int slice_ms);
 void um_py_request_delete(um_py_request_t *request);
 lbm_rcv_cb_proc um_py_responder_proc(void);
 int um_py_respond(void *msg, const char *data, size_t len);

@@ -194,6 +194,10 @@ static int um_py_tail_of(lbm_msg_t *msg, um_record_tail_t *tail, lbm_serialized_
     if (msg->properties != NULL &&
         um_msg_properties_bytes(msg->properties, &tail->properties, &tail->properties_len) == 0)
         flags |= UM_MSG_FLAG_PROPERTIES;
+    if (msg->channel_info != NULL) {
+        tail->channel = msg->channel_info->channel_number;
+        flags |= UM_MSG_FLAG_CHANNEL;
+    }
     return flags;
 }
 

@@ -105,6 +105,7 @@ typedef struct um_py_message_stct {
 /* um_py_plain.c */
 static PyObject *um_py_message_properties(um_py_message_t *message, void *closure);
 static PyObject *um_py_message_hf_number(um_py_message_t *message, void *closure);
+static PyObject *um_py_message_channel(um_py_message_t *message, void *closure);
 static PyObject *um_py_message_reduce(PyObject *object, PyObject *unused);
 
 static int um_py_fill_view(um_py_buffer_t *view, PyObject *owner, const void *data, size_t len, int flags)
@@ -544,6 +545,9 @@ static PyGetSetDef um_py_message_members[] = {
     {"hf_number", (getter)um_py_message_hf_number, NULL,
      "The number that its HFSource gave it, as an HFReceiver got it; None where it came without one, or to another "
      "receiver.",
+     NULL},
+    {"channel", (getter)um_py_message_channel, NULL,
+     "The number of the channel it was sent on; None where it was sent on none, or its receiver has no `channels`.",
      NULL},
     {"_way_back", (getter)um_py_message_way_back, NULL, "Where a request came from.", NULL},
     {"_answer", (getter)um_py_message_answer, (setter)um_py_message_set_answer, "What it is answered with.", NULL},

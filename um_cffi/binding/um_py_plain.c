@@ -11,6 +11,7 @@ static size_t um_py_tail_len(int flags, const um_record_tail_t *tail)
 {
     size_t len = flags & UM_MSG_FLAG_ANSWERABLE ? sizeof(lbm_serialized_response_t) : 0;
     len += flags & UM_PY_HF ? sizeof tail->hf_number : 0;
+    len += flags & UM_MSG_FLAG_CHANNEL ? sizeof tail->channel : 0;
     return len + (flags & UM_MSG_FLAG_PROPERTIES ? sizeof(uint64_t) + tail->properties_len : 0);
 }
 
@@ -29,7 +30,10 @@ static void um_py_tail_put(char *at, int flags, const um_record_tail_t *tail)
     if (flags & UM_MSG_FLAG_PROPERTIES) {
         memcpy(at, &len, sizeof len);
         memcpy(at + sizeof len, tail->properties, tail->properties_len);
+        at += sizeof len + tail->properties_len;
     }
+    if (flags & UM_MSG_FLAG_CHANNEL)
+        memcpy(at, &tail->channel, sizeof tail->channel);
 }
 
 /* A memory of one record, with the payload and the tail that its flags tell of. NULL with an exception. */
@@ -56,7 +60,7 @@ static um_py_memory_t *um_py_memory_of_one(const um_record_t *record, const void
     return memory;
 }
 
-/* ---- properties, and the number of hot failover ---- */
+/* ---- properties, the channel, and the number of hot failover ---- */
 
 static PyObject *um_py_message_hf_number(um_py_message_t *message, void *closure)
 {
@@ -64,6 +68,15 @@ static PyObject *um_py_message_hf_number(um_py_message_t *message, void *closure
     if (!(message->record->flags & UM_PY_HF) || um_record_tail(message->record, um_py_payload(message), &tail) != 0)
         Py_RETURN_NONE;
     return PyLong_FromUnsignedLongLong(tail.hf_number);
+}
+
+static PyObject *um_py_message_channel(um_py_message_t *message, void *closure)
+{
+    um_record_tail_t tail;
+    if (!(message->record->flags & UM_MSG_FLAG_CHANNEL) ||
+        um_record_tail(message->record, um_py_payload(message), &tail) != 0)
+        Py_RETURN_NONE;
+    return PyLong_FromUnsignedLong(tail.channel);
 }
 
 static PyObject *um_py_message_properties(um_py_message_t *message, void *closure)
@@ -93,7 +106,7 @@ static PyObject *um_py_message_properties(um_py_message_t *message, void *closur
 static PyObject *um_py_restore_function; /* restore() of the module; set once at import */
 
 /* A message of its own: payload, topic, source, sequence number, flags, type, arrival, hot failover number, bytes of
- * properties. Nobody waits for its answer. */
+ * properties, channel. Nobody waits for its answer. */
 static PyObject *um_py_restore(PyObject *module, PyObject *args)
 {
     PyObject *data, *topic, *source;
@@ -102,13 +115,14 @@ static PyObject *um_py_restore(PyObject *module, PyObject *args)
     int flags, type;
     long long timestamp_ns;
     PyObject *properties = Py_None;
-    if (!PyArg_ParseTuple(args, "SUUkiiL|KO", &data, &topic, &source, &sequence_number, &flags, &type, &timestamp_ns,
-                          &hf_number, &properties))
+    unsigned long channel = 0;
+    if (!PyArg_ParseTuple(args, "SUUkiiL|KOk", &data, &topic, &source, &sequence_number, &flags, &type, &timestamp_ns,
+                          &hf_number, &properties, &channel))
         return NULL;
     if (properties != Py_None && !PyBytes_Check(properties))
         return PyErr_Format(PyExc_TypeError, "properties of the type %R", (PyObject *)Py_TYPE(properties));
     PyObject *topics = Py_BuildValue("[O]", topic), *sources = Py_BuildValue("[O]", source), *message = NULL;
-    um_record_tail_t tail = {.hf_number = hf_number};
+    um_record_tail_t tail = {.hf_number = hf_number, .channel = (uint32_t)channel};
     if (properties != Py_None) {
         tail.properties = PyBytes_AsString(properties);
         tail.properties_len = (size_t)PyBytes_Size(properties);
@@ -141,9 +155,10 @@ static PyObject *um_py_message_reduce(PyObject *object, PyObject *unused)
     else
         properties = PyBytes_FromStringAndSize(tail.properties, (Py_ssize_t)tail.properties_len);
     if (data != NULL && topic != NULL && source != NULL && properties != NULL)
-        reduced = Py_BuildValue("O(OOOkiiLKO)", um_py_restore_function, data, topic, source,
+        reduced = Py_BuildValue("O(OOOkiiLKOk)", um_py_restore_function, data, topic, source,
                                 (unsigned long)record->sequence_number, (int)record->flags, (int)record->type,
-                                (long long)record->timestamp_ns, (unsigned long long)tail.hf_number, properties);
+                                (long long)record->timestamp_ns, (unsigned long long)tail.hf_number, properties,
+                                (unsigned long)tail.channel);
     Py_XDECREF(data);
     Py_XDECREF(topic);
     Py_XDECREF(source);

@@ -213,6 +213,13 @@ static void um_py_message_free(void *msg)
     lbm_msg_delete(msg);
 }
 
+/* The bytes of the properties of a message, which they are part of; 0: it has none. */
+static int um_py_request_properties(void *msg, const void **where, size_t *len)
+{
+    lbm_msg_properties_t *properties = ((lbm_msg_t *)msg)->properties;
+    return properties != NULL && um_msg_properties_bytes(properties, where, len) == 0;
+}
+
 /* ---- requesters ---- */
 
 static int um_py_on_response(lbm_request_t *req, lbm_msg_t *msg, void *clientd)
@@ -223,7 +230,8 @@ static int um_py_on_response(lbm_request_t *req, lbm_msg_t *msg, void *clientd)
     return 0;
 }
 
-static int um_py_request_try(um_py_source_t *state, um_py_request_t *request, const char *data, size_t len, int flags)
+static int um_py_request_try(um_py_source_t *state, um_py_request_t *request, const char *data, size_t len, int flags,
+                             const um_py_extras_t *extras)
 {
     uint64_t wakeups;
     lbm_src_t *src = um_py_source_enter(state, &wakeups);
@@ -231,8 +239,14 @@ static int um_py_request_try(um_py_source_t *state, um_py_request_t *request, co
         return -1;
     int result = um_py_send_turn(state);
     if (result == 0) {
-        result =
-            lbm_send_request(&request->req, src, data, len, um_py_on_response, request, NULL, flags | LBM_SRC_NONBLOCK);
+        lbm_src_send_ex_info_t info;
+        flags |= LBM_SRC_NONBLOCK;
+        if (extras == NULL) {
+            result = lbm_send_request(&request->req, src, data, len, um_py_on_response, request, NULL, flags);
+        } else {
+            um_py_extras_fill(&info, extras);
+            result = lbm_send_request_ex(&request->req, src, data, len, um_py_on_response, request, NULL, flags, &info);
+        }
         um_py_send_over(state);
     }
     um_py_source_leave(state);
@@ -241,10 +255,11 @@ static int um_py_request_try(um_py_source_t *state, um_py_request_t *request, co
 
 /*
  * Sends a request whose responses go to the inbox, waiting up to slice_ms milliseconds for room. NULL with
- * LBM_EWOULDBLOCK: call again; otherwise as lbm_send_request().
+ * LBM_EWOULDBLOCK: call again; otherwise as lbm_send_request(). `extras` NULL: nothing goes with it.
  */
 static um_py_request_t *um_py_request_send(um_py_source_t *state, um_py_inbox_t *inbox, uint64_t owner,
-                                           const char *data, size_t len, int flags, int slice_ms)
+                                           const char *data, size_t len, int flags, const um_py_extras_t *extras,
+                                           int slice_ms)
 {
     struct timespec deadline;
     unsigned spins = 0;
@@ -261,7 +276,7 @@ static um_py_request_t *um_py_request_send(um_py_source_t *state, um_py_inbox_t 
         if (um_py_source_enter(state, &seen) == NULL)
             break;
         um_py_source_leave(state);
-        if (um_py_request_try(state, request, data, len, flags) == 0) {
+        if (um_py_request_try(state, request, data, len, flags, extras) == 0) {
             atomic_fetch_add(&inbox->refs, 1);
             return request;
         }

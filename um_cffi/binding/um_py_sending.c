@@ -9,7 +9,22 @@ typedef struct um_py_extras_stct {
     int hf_flags;                     /* LBM_SRC_SEND_EX_FLAG_HF_*; 0: no number of hot failover */
     int hf_reset;                     /* it is a reset to that number */
     uint64_t hf_number;
+    lbm_src_channel_info_t *channel; /* NULL: none */
 } um_py_extras_t;
+
+/* What every kind of send has. */
+static void um_py_extras_fill(lbm_src_send_ex_info_t *info, const um_py_extras_t *extras)
+{
+    *info = (lbm_src_send_ex_info_t){.flags = 0};
+    if (extras->properties != NULL) {
+        info->flags |= LBM_SRC_SEND_EX_FLAG_PROPERTIES;
+        info->properties = extras->properties;
+    }
+    if (extras->channel != NULL) {
+        info->flags |= LBM_SRC_SEND_EX_FLAG_CHANNEL;
+        info->channel_info = extras->channel;
+    }
+}
 
 static int um_py_send_numbered(lbm_src_t *src, const char *data, size_t len, const lbm_iovec_t *iov, int num, int flags,
                                lbm_src_send_ex_info_t *info, const um_py_extras_t *extras)
@@ -32,11 +47,8 @@ static int um_py_try_send_with(um_py_source_t *state, const char *data, size_t l
     lbm_src_t *src = um_py_source_enter(state, &wakeups);
     if (src == NULL)
         return -1;
-    lbm_src_send_ex_info_t info = {.flags = 0};
-    if (extras->properties != NULL) {
-        info.flags |= LBM_SRC_SEND_EX_FLAG_PROPERTIES;
-        info.properties = extras->properties;
-    }
+    lbm_src_send_ex_info_t info;
+    um_py_extras_fill(&info, extras);
     flags |= LBM_SRC_NONBLOCK;
     int result = um_py_send_turn(state);
     if (result == 0) {

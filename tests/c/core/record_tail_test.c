@@ -300,3 +300,34 @@ TEST(malformed_bytes_are_refused)
     CHECK_EQ(um_msg_properties_bytes(p, &bytes, NULL), -1);
     MUST(lbm_msg_properties_delete(p));
 }
+
+/* Everything a tail can have, and each of it left out, reads back as it was put. */
+TEST(tails_with_a_channel_read_back)
+{
+    static const int parts[] = {UM_MSG_FLAG_ANSWERABLE, LBM_MSG_FLAG_HF_64, UM_MSG_FLAG_PROPERTIES,
+                                UM_MSG_FLAG_CHANNEL};
+    char way_back[sizeof(lbm_serialized_response_t)], properties[] = "properties";
+    unsigned char bytes[sizeof way_back + sizeof properties + 64];
+    memset(way_back, 'w', sizeof way_back);
+    const um_record_tail_t put = {.way_back = way_back,
+                                  .hf_number = 77,
+                                  .properties = properties,
+                                  .properties_len = sizeof properties,
+                                  .channel = 4294967295};
+    for (unsigned set = 0; set < 16; set++) {
+        um_record_t record = {.length = 3};
+        for (unsigned i = 0; i < 4; i++) {
+            record.flags |= set & 1u << i ? parts[i] : 0;
+        }
+        um_record_tail_t got;
+        memset(bytes, 'x', sizeof bytes);
+        um_tail_put(bytes + record.length, record.flags, &put);
+        CHECK_EQ(um_record_tail(&record, bytes, &got), 0);
+        CHECK_EQ(got.len, um_tail_len(record.flags, &put));
+        CHECK_EQ(bytes[record.length + got.len], 'x');
+        CHECK(set & 1 ? memcmp(got.way_back, way_back, sizeof way_back) == 0 : got.way_back == NULL);
+        CHECK_EQ(got.hf_number, set & 2 ? 77 : 0);
+        CHECK(set & 4 ? memcmp(got.properties, properties, sizeof properties) == 0 : got.properties == NULL);
+        CHECK_EQ(got.channel, set & 8 ? 4294967295 : 0);
+    }
+}
