@@ -33,10 +33,11 @@ class SlotSource(Part):
 
     What it does not have: transports other than LBT-RM and LBT-RU (NotSupported), messages of another size, batching, a
     data rate limit, events, numbers of hot failover, requests. Properties are numbers alone, see send(). It does not
-    know its receivers: over LBT-RU and LBT-RM ask the receivers (wait_ready(), wait_session()). Its transport
-    session is one of smart sources only; the sources of a session are meant for one thread, others wait for each other.
-    Options of the scope source may be given as keywords, or as a mapping in `options`; InvalidArgument names an unknown option or a wrong value, a dtype with
-    Python objects or without bytes, and is also what every method raises once it is closed.
+    know its receivers: over LBT-RU and LBT-RM ask the receivers (wait_ready(), wait_session()). Its transport session
+    is one of smart sources only; the sources of a session are meant for one thread, others wait for each other. Options
+    of the scope source may be given as keywords, or as a mapping in `options`; InvalidArgument names an unknown option
+    or a wrong value, a dtype with Python objects or without bytes, and is also what every method raises once it is
+    closed.
 
     Arrays made of `slots` keep their memory: they may be read and written after the source is closed, and nothing
     comes of it.
