@@ -15,6 +15,11 @@ bool um_lbtr_numbers_init(struct um_lbtr_numbers *numbers, uint32_t capacity, ui
     return numbers->entries != NULL;
 }
 
+void um_lbtr_numbers_touch(struct um_lbtr_numbers *numbers)
+{
+    memset(numbers->entries, 0, numbers->capacity * sizeof *numbers->entries);
+}
+
 void um_lbtr_numbers_free(struct um_lbtr_numbers *numbers)
 {
     um_free(numbers->entries);

@@ -30,6 +30,7 @@ struct um_lbtr_numbers {
 };
 
 bool um_lbtr_numbers_init(struct um_lbtr_numbers *numbers, uint32_t capacity, uint32_t first);
+void um_lbtr_numbers_touch(struct um_lbtr_numbers *numbers); /* just made: the first numbers find the pages there */
 void um_lbtr_numbers_free(struct um_lbtr_numbers *numbers);
 /* The next number for this slot. Without memory to grow, the oldest number is given up. */
 uint32_t um_lbtr_numbers_add(struct um_lbtr_numbers *numbers, struct um_lbtr_slot *slot);

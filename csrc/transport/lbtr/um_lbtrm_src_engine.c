@@ -214,6 +214,9 @@ struct um_lbtr_src_engine *um_lbtrm_src_engine_create(const struct um_lbtrm_src_
         um_free(source);
         return NULL;
     }
+    if (config->buffers != 0) {
+        um_lbtr_numbers_touch(&source->numbers);
+    }
     if (!um_lbtr_src_engine_window(&source->common, config->buffers, config->window_size, config->window_limit)) {
         um_lbtr_numbers_free(&source->numbers);
         um_free(source);

@@ -52,6 +52,9 @@ struct um_lbtru_client *um_lbtru_clients_add(struct um_lbtru_clients *clients, c
         um_free(client);
         return NULL;
     }
+    if (clients->numbers_initial != NUMBERS_INITIAL) {
+        um_lbtr_numbers_touch(&client->numbers); /* of a smart source, whose sends wait for no page */
+    }
     struct um_lbtru_client **bucket = bucket_of(clients, address);
     client->address = *address;
     client->next_in_bucket = *bucket;
