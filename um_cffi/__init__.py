@@ -48,6 +48,7 @@ from um_cffi.events import (  # noqa: E402
     SourceEventType,
     Transport,
 )
+from um_cffi.hfx import HFX  # noqa: E402
 from um_cffi.hot_failover import HFReceiver, HFSource  # noqa: E402
 from um_cffi.immediate import ImmediateReceiver  # noqa: E402
 from um_cffi.properties import Properties, PropertyType  # noqa: E402
@@ -67,6 +68,7 @@ def version() -> str:
 
 
 __all__ = [
+    "HFX",
     "RECORD",
     "XSP",
     "ArrowReader",

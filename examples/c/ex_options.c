@@ -169,6 +169,15 @@ static bool ex_add_property(struct ex_properties *properties, const char *text)
     return true;
 }
 
+static bool ex_add_to_list(struct ex_list *list, const char *text)
+{
+    if (list->count == EX_LIST_MAX) {
+        return false;
+    }
+    list->texts[list->count++] = text;
+    return true;
+}
+
 static bool ex_store(const struct ex_option *option, const char *text)
 {
     switch (option->kind) {
@@ -189,6 +198,8 @@ static bool ex_store(const struct ex_option *option, const char *text)
     case EX_TEXT:
         *(const char **)option->target = text;
         return true;
+    case EX_LIST:
+        return ex_add_to_list(option->target, text);
     case EX_CONFIG:
         EX_TRY(lbm_config, text);
         return true;

@@ -17,6 +17,7 @@ enum ex_kind {
     EX_PROPERTY, /* struct ex_properties: VALUE,NAME, one more each time it is given */
     EX_CHANNEL,  /* long: a channel, 0..4294967295 */
     EX_TEXT,     /* const char * */
+    EX_LIST,     /* struct ex_list: one more each time it is given */
     EX_CONFIG,   /* configuration file, loaded at once in the order given */
     EX_RATE,     /* struct ex_rate: [U|M]DATA/RETR */
     EX_DATAGRAM, /* struct ex_datagram: U|M|S + number */
@@ -51,6 +52,13 @@ struct ex_option {
     {                                                                                                                  \
         0, name, EX_LATER_ARG, "monitoring", "SEC", "monitor the " what " every SEC seconds"                           \
     }
+
+#define EX_LIST_MAX 10
+
+struct ex_list {
+    int count;
+    const char *texts[EX_LIST_MAX];
+};
 
 struct ex_rate {
     char protocol;                       /* 'M', 'U', or 0 when not given */

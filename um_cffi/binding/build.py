@@ -42,7 +42,7 @@ SOURCES = (
 )
 
 OPAQUE = """
-    lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_hf_rcv_t lbm_ssrc_t um_py_block_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
+    lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_hf_rcv_t lbm_hfx_t lbm_hfx_attr_t lbm_hfx_rcv_t lbm_ssrc_t um_py_block_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
     lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
     um_py_source_t um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_inbox_t um_py_request_t
     um_py_gate_t um_py_positions_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t
@@ -151,6 +151,16 @@ int lbm_hf_rcv_create(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *to
                       void *clientd, lbm_event_queue_t *evq);
 int lbm_hf_rcv_delete(lbm_hf_rcv_t *hfrcv);
 lbm_rcv_t *lbm_rcv_from_hf_rcv(lbm_hf_rcv_t *hfrcv);
+int lbm_hfx_attr_create(lbm_hfx_attr_t **attr);
+int lbm_hfx_attr_delete(lbm_hfx_attr_t *attr);
+int lbm_hfx_attr_str_setopt(lbm_hfx_attr_t *attr, const char *optname, const char *optval);
+int lbm_hfx_create(lbm_hfx_t **hfxp, lbm_hfx_attr_t *cattr, const char *symbol, lbm_rcv_cb_proc proc,
+                   lbm_event_queue_t *evq);
+int lbm_hfx_delete(lbm_hfx_t *hfx);
+int lbm_hfx_rcv_create(lbm_hfx_rcv_t **hfrcvp, lbm_hfx_t *hfx, lbm_context_t *ctx, lbm_rcv_topic_attr_t *rattr,
+                       void *clientd);
+int lbm_hfx_rcv_delete(lbm_hfx_rcv_t *hfrcv);
+lbm_rcv_t *lbm_rcv_from_hfx_rcv(lbm_hfx_rcv_t *hfxrcv);
 int lbm_rcv_str_getopt(lbm_rcv_t *rcv, const char *optname, char *optval, size_t *optlen);
 int lbm_rcv_str_setopt(lbm_rcv_t *rcv, const char *optname, const char *optval);
 int lbm_rcv_retrieve_all_transport_stats(lbm_rcv_t *rcv, int *num, lbm_rcv_transport_stats_t *stats);
