@@ -1,8 +1,12 @@
-/* Hot failover of two and three sources over channels that lose, repair, delay and reorder under a seed (2000; see
- * sim_net.h), with sources that end and begin again, resets, numbers around 2^32 and 2^64, gaps that are meant,
- * optional messages and messages without a number. Invariants: no number twice, except as a copy on request; in order
- * in ordered mode; every number of which a copy came is delivered, and no other one; what is missing before something
- * delivered is told as lost; nothing told as lost was or is delivered; what waited is let go; memory within its bounds.
+/* Hot failover of two and three sources over channels that lose, repair, delay
+ * and reorder under a seed (2000; see sim_net.h), with sources that end and
+ * begin again, resets, numbers around 2^32 and 2^64, gaps that are meant,
+ * optional messages, which some sources' receivers may leave out (members of an
+ * HFX), and messages without a number. Invariants: no number twice, except as a
+ * copy on request; in order in ordered mode; every number of which a copy came
+ * is delivered, and no other one; what is missing before something delivered is
+ * told as lost; nothing told as lost was or is delivered; what waited is let
+ * go; memory within its bounds.
  */
 #include <inttypes.h>
 
@@ -18,18 +22,24 @@
 #define SOURCES 3
 #define COPIES (MESSAGES * SOURCES * 2)
 #define EPOCHS 4
-#define DELAY_MAX (300 * MS)                /* of a repair */
-#define LAG_MAX (50 * MS)                   /* of a source behind the others */
-#define TIMEOUT (2 * (DELAY_MAX + LAG_MAX)) /* nothing comes later than this behind what was sent after it */
-#define UNDER_WAY 50                        /* messages that are not older than the slowest repair */
+#define DELAY_MAX (300 * MS) /* of a repair */
+#define LAG_MAX (50 * MS)    /* of a source behind the others */
+#define TIMEOUT                                                                                                        \
+    (2 * (DELAY_MAX + LAG_MAX)) /* nothing comes later than this behind what was                                       \
+                                   sent after it */
+#define UNDER_WAY 50            /* messages that are not older than the slowest repair */
 #define GAP_MAX 30
-#define RESET_EVERY 90 /* messages: all copies of a count have come long before the next one ends */
+#define RESET_EVERY                                                                                                    \
+    90 /* messages: all copies of a count have come long before the next one                                           \
+          ends */
 
 struct message {
     uint64_t number; /* of a reset: the one that comes next */
     unsigned epoch;
     uint16_t flags;
     int arrived, delivered, copies;
+    int left; /* of `arrived`: by sources whose receiver leaves out what is
+                 optional */
     bool lost;
 };
 
@@ -44,6 +54,7 @@ struct sim {
     struct um_hf hf;
     struct um_hf_source sources[SOURCES];
     bool joined[SOURCES];
+    bool leaves[SOURCES]; /* optional messages */
     int source_count;
     bool wide, passed, lossy;
     struct message messages[MESSAGES];
@@ -100,7 +111,8 @@ static void on_deliver(void *user, void *msg, const struct um_lbmc_hf *hf, bool 
     }
     if (duplicate) {
         m->copies++;
-        if (m->delivered == 0 && !m->lost && sim->first >= 0 && i >= sim->first) {
+        bool left = m->left > 0; /* the first one came where it was not wanted */
+        if (m->delivered == 0 && !m->lost && !left && sim->first >= 0 && i >= sim->first) {
             broken(sim, "copy before the first", hf->sqn);
         }
         return;
@@ -304,8 +316,10 @@ static void arrive(struct sim *sim, const struct copy *c)
                                           .first_sqn = c->topic,
                                           .last_sqn = c->topic,
                                           .size = 10,
+                                          .leaves_optional = sim->leaves[c->source],
                                           .msg = &id};
     m->arrived++;
+    m->left += sim->leaves[c->source] && (m->flags & UM_LBMC_HF_OPTIONAL) != 0;
     um_hf_on_message(&sim->hf, source, &message, c->at);
     if (sim->hf.config.entries_max != 0 && um_hf_waiting(&sim->hf) > sim->hf.config.entries_max) {
         broken(sim, "more waits than may", m->number);
@@ -315,17 +329,20 @@ static void arrive(struct sim *sim, const struct copy *c)
 static void check_message(struct sim *sim, int i, bool bounded)
 {
     const struct message *m = &sim->messages[i];
-    bool unwanted = (m->flags & UM_LBMC_HF_OPTIONAL) != 0 && !sim->hf.config.optional;
+    bool optional = (m->flags & UM_LBMC_HF_OPTIONAL) != 0;
+    bool unwanted = optional && (!sim->hf.config.optional || (m->left > 0 && m->left == m->arrived));
+    bool either = optional && !unwanted && m->left > 0; /* the copy that came first rules */
     if ((m->flags & UM_LBMC_HF_RESET) != 0 || m->epoch != sim->epoch || i < sim->first) {
         return;
     }
-    if (m->arrived > 0 && m->delivered != !unwanted && !(bounded && m->lost)) {
+    if (m->arrived > 0 && m->delivered != !unwanted && !(bounded && m->lost) && !(either && m->delivered == 0)) {
         broken(sim, unwanted ? "optional, and delivered" : "came, and was not delivered", m->number);
     }
     if (m->arrived == 0 && !m->lost && i < sim->last) {
         broken(sim, "neither came nor was told as lost", m->number);
     }
-    if (sim->hf.config.duplicates && !unwanted && !bounded && m->arrived > 0 && m->copies != m->arrived - 1) {
+    if (sim->hf.config.duplicates && !unwanted && !either && !bounded && m->arrived > 0 &&
+        m->copies != m->arrived - 1) {
         broken(sim, "copies missing", m->number);
     }
     if (!sim->hf.config.duplicates && m->copies != 0) {
@@ -333,8 +350,9 @@ static void check_message(struct sim *sim, int i, bool bounded)
     }
 }
 
-/* A reset to higher numbers that is lost cannot be told from a gap: where there is loss, resets go back, so
- * far that no number is sent before and behind one within what is under way. */
+/* A reset to higher numbers that is lost cannot be told from a gap: where there
+ * is loss, resets go back, so far that no number is sent before and behind one
+ * within what is under way. */
 enum kind { PLAIN, WITH_RESETS, WITH_RESTARTS, WITH_BOUNDS, WITHOUT_LOSS, RESETS_WITHOUT_LOSS };
 
 static bool resets(enum kind kind)
@@ -373,7 +391,8 @@ static void join(struct sim *sim, int source)
     }
 }
 
-/* A source that begins again is another one: its topic sequence numbers are, too. */
+/* A source that begins again is another one: its topic sequence numbers are,
+ * too. */
 static void run_copies(struct sim *sim, const struct channel *channels)
 {
     for (int k = 0; k < sim->copy_count; k++) {
@@ -415,6 +434,9 @@ static bool run_seed(uint64_t seed, enum kind kind)
         choose_channel(sim, kind, i, &channels[i]);
         join(sim, i);
         send_all(sim, &channels[i], i);
+    }
+    for (int i = 0; i < sim->source_count; i++) {
+        sim->leaves[i] = (seed >> i) % 8 == 0; /* no draw: seeds stay what they were */
     }
     qsort(sim->copies, (size_t)sim->copy_count, sizeof sim->copies[0], by_time);
     run_copies(sim, channels);
