@@ -376,6 +376,15 @@ static void on_loss(const char *text)
     }
 }
 
+static void ask_soon(void)
+{
+    if (desk.state == INIT && desk.timer == -1) {
+        int delay = rand() % DELAY_MS + 1;
+        printf("Delaying initial book request by %d ms\n", delay);
+        desk.timer = start_timer(req_timer_action, (unsigned long)delay);
+    }
+}
+
 static void on_source(const lbm_msg_t *msg)
 {
     desk.sources++;
@@ -386,14 +395,27 @@ static void on_source(const lbm_msg_t *msg)
     if (opt.hot_failover) {
         printf("Now know of %d HF source%s.\n", desk.sources, desk.sources == 1 ? "" : "s");
     }
-    if (desk.state == INIT && desk.timer == -1) {
-        int delay = rand() % DELAY_MS + 1;
-        printf("Delaying initial book request by %d ms\n", delay);
-        desk.timer = start_timer(req_timer_action, (unsigned long)delay);
-    }
+    ask_soon();
 }
 
-/* With the last source goes what its numbers meant. */
+/* What the numbers meant is over. */
+static void begin_anew(void)
+{
+    cancel_request();
+    memset(&desk.book, 0, sizeof desk.book);
+    desk.state = INIT;
+    desk.asked = 0;
+    desk.began = ex_now();
+}
+
+/* A relay has found that the source was started again, while others still relay the run before. */
+static void on_reset(const lbm_msg_t *msg)
+{
+    printf("The source behind %s has begun anew with msg %d.\n", msg->source, (int)msg->sequence_number);
+    begin_anew();
+    ask_soon();
+}
+
 static void on_source_gone(const lbm_msg_t *msg)
 {
     desk.sources--;
@@ -403,11 +425,7 @@ static void on_source_gone(const lbm_msg_t *msg)
         return;
     }
     desk.begin_again = opt.hot_failover != 0;
-    cancel_request();
-    memset(&desk.book, 0, sizeof desk.book);
-    desk.state = INIT;
-    desk.asked = 0;
-    desk.began = ex_now();
+    begin_anew();
 }
 
 static int data_rcv_event_action(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
@@ -430,6 +448,9 @@ static int data_rcv_event_action(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
         break;
     case LBM_MSG_EOS:
         on_source_gone(msg);
+        break;
+    case LBM_MSG_HF_RESET:
+        on_reset(msg);
         break;
     default:
         unhandled("data_rcv_event_action", msg);
@@ -470,12 +491,35 @@ static void be_receiver(void)
 
 static lbm_src_t *relay_src; /* NULL: there is none: something was lost that others may have */
 
+/* The run of the source that is relayed. */
+static struct {
+    bool fresh; /* nothing of the present session was relayed yet */
+    bool known; /* `newest` is a number of this run, or while fresh of the run before */
+    lbm_uint_t newest;
+} run;
+
+/* Receivers that still hear another relay of the run before would take lower numbers for copies. */
+static void tell_of_new_run(lbm_uint_t first)
+{
+    lbm_src_send_ex_info_t info = {.flags = LBM_SRC_SEND_EX_FLAG_HF_32, .hf_sqn.u32 = first};
+    printf("The source has begun anew with msg %d.\n", (int)first);
+    if (lbm_hf_src_send_rcv_reset(relay_src, LBM_SRC_BLOCK, &info) != 0) {
+        printf("data_relay_event_action: lbm_hf_src_send_rcv_reset() failed.  Trudging on.\n");
+    }
+}
+
 static void relay(const lbm_msg_t *msg)
 {
     if (relay_src == NULL) {
         printf("No HF source.  Msg %d not relayed\n", (int)msg->sequence_number);
         return;
     }
+    if (run.fresh && run.known && (int32_t)(msg->sequence_number - run.newest) <= 0) {
+        tell_of_new_run(msg->sequence_number);
+    }
+    run.fresh = false;
+    run.known = true;
+    run.newest = msg->sequence_number;
     if (opt.verbose) {
         printf("Relaying %d\n", (int)msg->sequence_number);
     }
@@ -512,6 +556,7 @@ static int data_relay_event_action(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd
         break;
     case LBM_MSG_BOS:
         printf("New price source discovered: %s\n", msg->source);
+        run.fresh = true;
         if (relay_src == NULL) {
             relay_src = make_source(TOPIC_HF, true);
         }

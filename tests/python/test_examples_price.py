@@ -74,6 +74,41 @@ def test_lbmprice_goes_on_when_one_of_two_relays_ends(host: Host, loopback_confi
     assert numbers == sorted(set(numbers))
 
 
+def test_lbmprice_starts_its_book_again_with_a_source_that_was_restarted(host: Host, loopback_config: Config) -> None:
+    """One relay does not notice for a while, so that its receivers never are without a source; numbers begin anew."""
+    config = loopback_config()
+    source = host.start("lbmprice", "-c", config, "-s")
+    relays = [host.start("lbmprice", "-c", config, "-s", "-H") for _ in range(2)]
+    receiver = host.start("lbmprice", "-c", config, "-H")
+    receiver.expect("^Now know of 2 HF sources.$")
+    receiver.expect_times(PRICE, 30)
+    relays[1].suspend()
+    source.signal(signal.SIGTERM)
+    source.finish()
+    relays[0].expect("^Deleting HF source.$")
+    receiver.expect("^Still have 1 source left.$")
+    source = host.start("lbmprice", "-c", config, "-s")
+    begun = r"^The source (?:behind \S+ )?has begun anew with msg \d+\.$"
+    relays[0].expect(begun)
+    receiver.expect(begun)
+    receiver.expect(rf"{begun}(?s:.*)^Entering state RCV_READY.  Book \d+ received\.$")
+    anew = len(re.findall(PRICE, receiver.output, re.MULTILINE))
+    receiver.expect_times(PRICE, anew + 3)
+    relays[1].signal(signal.SIGCONT)
+    relays[1].expect("^End of transport session from ")
+    relays[1].expect(begun)
+    receiver.expect_times(PRICE, anew + 30)
+    for process in (source, *relays, receiver):
+        process.signal(signal.SIGTERM)
+        process.finish()
+    before, after = re.split(begun, receiver.output, maxsplit=1, flags=re.MULTILINE)
+    assert "Lost our last source" not in before
+    old, new = ([int(number) for number in re.findall(PRICE, part, re.MULTILINE)] for part in (before, after))
+    assert new[0] < old[-1]
+    assert old == sorted(set(old)) and new == sorted(new)
+    assert "Book consistency error" not in receiver.output
+
+
 def test_lbmprice_refuses_what_it_cannot_do(host: Host) -> None:
     assert host.start("lbmprice", "-o", 7).wait() == 1
     assert host.start("lbmprice", "-l", 101).wait() == 1
