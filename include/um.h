@@ -505,6 +505,14 @@ LBMExpDLL int um_collector_wake(um_collector_t *collector);
 LBMExpDLL int um_collector_fd(um_collector_t *collector);
 
 /**
+ * Records of messages that have a number of hot failover bear it from now on (LBM_MSG_FLAG_HF_32 or LBM_MSG_FLAG_HF_64,
+ * um_record_tail_t.hf_number), although the receiver is a plain one, which gets what every source sends;
+ * sequence_number stays that of the source. For recorders. Before the collector is given to a receiver. Returns 0, or
+ * -1 with LBM_EINVAL. Any thread. May be called in a context-thread callback: yes.
+ */
+LBMExpDLL int um_collector_see_numbers(um_collector_t *collector);
+
+/**
  * For who hands out what it took one by one: while `keep` is not 0 the descriptor is readable although the collector
  * may be empty. Returns 0, or -1 with LBM_EINVAL. Any thread. May be called in a context-thread callback: yes.
  */

@@ -95,6 +95,15 @@ int um_collector_keep_readable(um_collector_t *collector, int keep)
     return 0;
 }
 
+int um_collector_see_numbers(um_collector_t *collector)
+{
+    if (um_collector_check(collector, "um_collector_see_numbers") != 0) {
+        return -1;
+    }
+    um_collector_look_for_numbers(collector);
+    return 0;
+}
+
 int um_collector_stats_sized(um_collector_t *collector, um_collector_stats_t *stats, size_t size)
 {
     static const char api[] = "um_collector_stats";

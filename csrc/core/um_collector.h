@@ -21,6 +21,7 @@ int um_collector_take_batch(um_collector_t *collector, size_t max_messages, int 
 void um_collector_interrupt(um_collector_t *collector);
 int um_collector_descriptor(um_collector_t *collector); /* -1 + error */
 void um_collector_keep(um_collector_t *collector, bool keep);
+void um_collector_look_for_numbers(um_collector_t *c); /* before it has a receiver */
 void um_collector_counts(um_collector_t *collector, um_collector_stats_t *out);
 uint64_t um_collector_tally_of(um_collector_t *collector, const char *source);
 

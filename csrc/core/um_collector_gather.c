@@ -8,6 +8,7 @@
 #include "base/um_mem.h"
 #include "core/um_properties.h"
 #include "core/um_response.h"
+#include "wire/um_lbmc_hf.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -286,6 +287,18 @@ static void find_tail(struct um_arrival *a, lbm_serialized_response_t *way_back)
     }
 }
 
+/* For who wants to know, what the source says of a message that no receiver of hot failover has merged. */
+static void find_number_of_source(struct um_arrival *a)
+{
+    struct um_lbmc_hf told;
+    if (a->payload && a->origin != NULL && (a->msg->flags & UM_RECORD_HF) == 0 &&
+        um_lbmc_get_hf(a->origin->lane->chain, &told)) {
+        a->tail.hf_number = told.sqn;
+        a->tail_flags |= told.wide ? LBM_MSG_FLAG_HF_64 : LBM_MSG_FLAG_HF_32;
+        a->tail_flags |= (told.flags & UM_LBMC_HF_OPTIONAL) != 0 ? LBM_MSG_FLAG_HF_OPTIONAL : 0;
+    }
+}
+
 static void find_number(struct um_arrival *a)
 {
     const lbm_hf_sequence_number_t *number = &a->msg->hf_sequence_number;
@@ -317,6 +330,9 @@ static __attribute__((noinline)) void append_any(um_collector_t *c, struct um_co
         find_tail(&a, &way_back);
     }
     find_number(&a);
+    if (c->sees_numbers) {
+        find_number_of_source(&a);
+    }
     um_lock_take(&c->lock);
     failure = c->on_full != UM_ON_FULL_CONFLATE ? gather(c, &a, &hold) : conflate(c, &a);
     if (um_collector_wants_notice(c)) {
@@ -357,9 +373,10 @@ static inline bool append_plain(um_collector_t *c, const lbm_msg_t *msg, uint64_
     return true;
 }
 
-static inline bool has_tail(const lbm_msg_t *msg)
+static inline bool has_tail(const um_collector_t *c, const struct um_rcv_flow *origin, const lbm_msg_t *msg)
 {
-    return msg->properties != NULL || msg->channel_info != NULL || (msg->flags & UM_RECORD_HF) != 0;
+    return msg->properties != NULL || msg->channel_info != NULL || (msg->flags & UM_RECORD_HF) != 0 ||
+           (unlikely(c->sees_numbers) && origin->lane->chain.len > 0);
 }
 
 /* What an HFX has kept may come on the thread of another context, which must not look at the clock of this one. */
@@ -375,7 +392,7 @@ void um_collector_append(um_collector_t *c, lbm_rcv_t *rcv, const lbm_msg_t *msg
     const struct um_rcv_flow *origin = ((const struct um_msg *)msg)->origin;
     uint64_t wall_ns = likely(origin != NULL) ? um_loop_wall_now(origin->lane->loop) : wall_of(rcv, msg);
     bool done = false;
-    if (likely(origin != NULL && c->plain_max > 0 && msg->type == LBM_MSG_DATA && !has_tail(msg))) {
+    if (likely(origin != NULL && c->plain_max > 0 && msg->type == LBM_MSG_DATA && !has_tail(c, origin, msg))) {
         um_lock_take(&c->lock);
         done = append_plain(c, msg, origin->id, (int64_t)wall_ns);
         if (done && unlikely(um_collector_wants_notice(c))) {
@@ -386,6 +403,11 @@ void um_collector_append(um_collector_t *c, lbm_rcv_t *rcv, const lbm_msg_t *msg
     if (unlikely(!done)) {
         append_any(c, link_of(c, rcv), msg, wall_ns);
     }
+}
+
+void um_collector_look_for_numbers(um_collector_t *c)
+{
+    c->sees_numbers = true;
 }
 
 /* A callback like those of the application; core knows a receiver with a collector by its address. */

@@ -43,6 +43,7 @@ struct um_collector_stct {
     struct um_lock lock;
     enum um_taker taker;        /* lock */
     size_t plain_max;           /* fixed: max_bytes; 0: not every message is one more record */
+    bool sees_numbers;          /* fixed before there is a receiver: see um_collector_see_numbers() */
     struct um_chunk *filling;   /* lock */
     size_t queued_bytes;        /* lock; records and new names included */
     size_t queued_records;      /* lock */

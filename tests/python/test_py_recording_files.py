@@ -20,6 +20,8 @@ from um_cffi.recording import _layout as layout
 from um_cffi.recording import _manifest as manifest
 from um_cffi.recording import _segment as segments
 
+pytest.importorskip("pyarrow")
+
 
 def recorded(folder: Path, messages: int = 300, topics: tuple[str, ...] = ("news",), **settings: Any) -> None:
     """A recording of some messages, finished."""
@@ -347,7 +349,7 @@ def test_k5_what_every_consumer_has_read_is_removed(tmp_path: Path) -> None:
         until(lambda: (tmp_path / "consumers" / "fast.json").exists())
         assert recorder.stats().removed == 0
         commit(tmp_path, "slow", {"a": everything["a"]})
-        until(lambda: not rows(tmp_path, "a"))
+        until(lambda: {each.topic for each in Recording(tmp_path).segments()} == {"b"})
         assert len(payloads(tmp_path, "b")) == 1000
         commit(tmp_path, "slow", everything)
         until(lambda: Recording(tmp_path).segments() == [])

@@ -198,6 +198,7 @@ int um_collector_create_ex(um_collector_t **collectorp, size_t max_bytes, int on
 int um_collector_delete(um_collector_t *collector);
 int um_collector_wake(um_collector_t *collector);
 int um_collector_fd(um_collector_t *collector);
+int um_collector_see_numbers(um_collector_t *collector);
 int um_collector_stats(um_collector_t *collector, um_collector_stats_t *stats);
 int um_collector_dropped(um_collector_t *collector, const char *source, uint64_t *count);
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 OnState = Callable[[str, str], object]
 
+_FIXED = {"ordered_delivery": 1, "hf_receiver": 0}  # what each source sends, in the order of its numbers
 _GATHER_SECONDS = 0.005  # messages of so long make a batch: batches of a few would cost more than all the rest
 _LOOK_SECONDS = 0.05  # between looks at what is due
 _AGAIN_SECONDS = 0.1  # between attempts to write to a disk that refuses
@@ -77,6 +78,7 @@ class _Receiver(WildcardReceiver):
 
     def _prepare(self, receivers: Attributes) -> None:
         check(lib.um_py_positions_install(self._positions, receivers.pointer))
+        check(lib.um_collector_see_numbers(self._collector))
 
 
 class Recorder:
@@ -145,8 +147,9 @@ class Recorder:
             consumers,
             source_timestamp,
         )
-        if "ordered_delivery" in (options or {}):
-            raise InvalidArgument("Recorder: the option ordered_delivery is always 1: leave it out")
+        for name, value in _FIXED.items():
+            if name in (options or {}):
+                raise InvalidArgument(f"Recorder: the option {name} is always {value}: leave it out")
         self._folder = Path(folder)
         self._on_state = on_state
         self._state = "recording"
@@ -171,7 +174,7 @@ class Recorder:
             self._writer = Writer(self._folder, settings, self._manifest, self._positions, self._tell)
             self._writer.begin()
             undo.callback(self._writer.end)
-            wanted = {"use_late_join": True, "retransmit_request_maximum": 0, **(options or {}), "ordered_delivery": 1}
+            wanted = {"use_late_join": True, "retransmit_request_maximum": 0, **(options or {}), **_FIXED}
             self._receiver = _Receiver(ctx, pattern, self._positions, min(queue_bytes, QUEUE_BYTES), wanted)
             undo.callback(self._receiver.close)
             self._threads = [

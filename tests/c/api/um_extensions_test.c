@@ -85,6 +85,7 @@ TEST(bad_arguments_are_refused)
     CHECK_EQ(um_wildcard_rcv_wait_ready(NULL, 1, 0), -1);
     CHECK_EQ(um_wildcard_rcv_transport_stats(NULL, NULL, NULL), -1);
     CHECK_EQ(um_collector_keep_readable(NULL, 1), -1);
+    CHECK_EQ(um_collector_see_numbers(NULL), -1);
     CHECK_EQ(lbm_errnum(), LBM_EINVAL);
     CHECK_EQ(um_src_receivers(NULL), -1);
     CHECK_EQ(lbm_errnum(), LBM_EINVAL);

@@ -629,6 +629,7 @@ static int uses_an_inherited_collector(struct program *p)
     REFUSED(um_collector_fd(inherited.collector));
     REFUSED(um_collector_wake(inherited.collector));
     REFUSED(um_collector_keep_readable(inherited.collector, 1));
+    REFUSED(um_collector_see_numbers(inherited.collector));
     REFUSED(um_collector_stats(inherited.collector, &stats));
     REFUSED(um_collector_delete(inherited.collector));
     return good ? 0 : 1;
