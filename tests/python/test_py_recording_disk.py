@@ -24,13 +24,14 @@ from um_cffi.recording import Recorder, Recording
 from um_cffi.recording import _layout as layout
 from um_cffi.recording import _segment as segments
 
+pytest.importorskip("pyarrow")
+
 KILLS = 20 if SOAK else 3
 RECORDER = """
 import sys, threading
 from pairs import loopback
 from um_cffi.recording import Recorder
 
-pytest.importorskip("pyarrow")
 settings = {"segment_seconds": 0.1, "flush_seconds": 0.02, "sync": "never"}
 with loopback() as ctx, Recorder(ctx, sys.argv[1], ".*", **settings):
     print("ready", flush=True)
