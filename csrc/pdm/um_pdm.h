@@ -53,6 +53,16 @@ const struct um_pdm_type *um_pdm_type(int code);
 
 /* ---- definitions ---- */
 
+/* What the short ways of um_pdm_quick.c take a field for. */
+enum um_pdm_quick {
+    UM_PDM_QUICK_NONE,
+    UM_PDM_QUICK_BYTES,    /* fixed-required, the same bytes in C and in the message */
+    UM_PDM_QUICK_BOOLEANS, /* fixed-required */
+    UM_PDM_QUICK_TEXTS,    /* fixed-required fixed strings */
+    UM_PDM_QUICK_VARIABLE, /* a text or blob behind its length */
+    UM_PDM_QUICK_NUMBERS   /* an array behind its length, the same bytes in C and in the message */
+};
+
 struct um_pdm_field {
     const struct um_pdm_type *type;
     char *name; /* NULL with integer names */
@@ -66,7 +76,9 @@ struct um_pdm_field {
     int16_t code;
     bool required;
     bool fixed;
-    bool plain; /* fixed-required */
+    bool plain;        /* fixed-required */
+    uint8_t quick;     /* enum um_pdm_quick, if it is a scalar */
+    uint8_t quick_vec; /* the same, if it is an array */
 };
 
 struct lbmpdm_defn_stct_t {
@@ -81,6 +93,7 @@ struct lbmpdm_defn_stct_t {
     int32_t count, room;
     int32_t *names; /* hash table of handle + 1, 0: free */
     uint32_t names_mask;
+    int32_t *slot_fields;  /* handles of the fields that are not fixed-required; once finalized */
     uint32_t plain_count;  /* fixed-required fields */
     uint32_t slot_count;   /* the others */
     uint32_t needed_slots; /* required ones of those */
@@ -146,6 +159,7 @@ struct lbmpdm_msg_stct_t {
     uint32_t plain_unset; /* fixed-required fields without a value */
     uint32_t slots_unset; /* required slots without a value */
     uint32_t slots_set;   /* slots with a value */
+    uint64_t slots_bytes; /* of those values */
     uint8_t *plain_set;   /* by handle; bytes of fixed-required fields only */
     struct um_pdm_slot *slots;
     uint8_t *out; /* of lbmpdm_msg_get_data() */
@@ -166,9 +180,33 @@ int um_pdm_msg_read(lbmpdm_msg_t *msg, const uint8_t *bytes, size_t len);
 lbmpdm_msg_t *um_pdm_msg_new(lbmpdm_defn_t *defn, uint32_t flags);
 void um_pdm_msg_free(lbmpdm_msg_t *msg, bool and_defn);
 bool um_pdm_msg_is_set(const lbmpdm_msg_t *msg, int32_t handle);
-void um_pdm_mark_slot(lbmpdm_msg_t *msg, const struct um_pdm_field *field, uint8_t state);
 /* The definition's field, or NULL with the error recorded. */
 const struct um_pdm_field *um_pdm_msg_field(const lbmpdm_msg_t *msg, int32_t handle);
+
+/* The field's slot has a value of that many bytes now, or none. */
+static inline void um_pdm_mark_slot(lbmpdm_msg_t *msg, const struct um_pdm_field *field, uint8_t state, uint32_t len)
+{
+    struct um_pdm_slot *slot = &msg->slots[field->place];
+    uint32_t change = (uint32_t)(state != UM_PDM_UNSET) - (uint32_t)(slot->state != UM_PDM_UNSET);
+    msg->slots_bytes -= slot->state != UM_PDM_UNSET ? slot->len : 0;
+    msg->slots_bytes += state != UM_PDM_UNSET ? len : 0;
+    msg->slots_set += change;
+    msg->slots_unset -= field->required ? change : 0;
+    slot->state = state;
+    slot->len = len;
+}
+
+/* A fixed-required field has a value now. */
+static inline void um_pdm_mark_plain(lbmpdm_msg_t *msg, int32_t handle)
+{
+    msg->plain_unset -= msg->plain_set[handle] == 0;
+    msg->plain_set[handle] = 1;
+}
+
+static inline bool um_pdm_has_value(const lbmpdm_msg_t *msg, int32_t handle, const struct um_pdm_field *field)
+{
+    return field->plain ? msg->plain_set[handle] != 0 : msg->slots[field->place].state != UM_PDM_UNSET;
+}
 
 int um_pdm_set(lbmpdm_msg_t *msg, int32_t handle, const void *value, size_t len);
 int um_pdm_set_vec(lbmpdm_msg_t *msg, int32_t handle, const void *value, const size_t *len, size_t count);
@@ -182,6 +220,37 @@ static inline uint32_t um_pdm_read32(const uint8_t *at, bool swap)
     uint32_t value;
     memcpy(&value, at, sizeof value);
     return swap ? __builtin_bswap32(value) : value;
+}
+
+/* For the short values that most are: without a call up to 32 bytes, in loads and stores that overlap. */
+static inline void um_pdm_copy(void *to, const void *from, size_t len)
+{
+    uint8_t *out = to;
+    const uint8_t *in = from;
+    uint64_t a[2], b[2];
+    if (len > 32) {
+        memcpy(to, from, len);
+    } else if (len > 16) {
+        memcpy(a, in, 16);
+        memcpy(b, in + len - 16, 16);
+        memcpy(out, a, 16);
+        memcpy(out + len - 16, b, 16);
+    } else if (len >= 8) {
+        memcpy(a, in, 8);
+        memcpy(b, in + len - 8, 8);
+        memcpy(out, a, 8);
+        memcpy(out + len - 8, b, 8);
+    } else if (len >= 4) {
+        memcpy(a, in, 4);
+        memcpy(b, in + len - 4, 4);
+        memcpy(out, a, 4);
+        memcpy(out + len - 4, b, 4);
+    } else if (len != 0) {
+        uint8_t first = in[0], middle = in[len / 2], last = in[len - 1];
+        out[0] = first;
+        out[len / 2] = middle;
+        out[len - 1] = last;
+    }
 }
 
 static inline void um_pdm_write32(uint8_t *at, uint32_t value)

@@ -30,6 +30,7 @@ void um_pdm_defn_drop_fields(lbmpdm_defn_t *defn)
     }
     um_free(defn->fields);
     um_free(defn->names);
+    um_free(defn->slot_fields);
 }
 
 void um_pdm_defn_release(lbmpdm_defn_t *defn)
@@ -130,6 +131,26 @@ static int grow_fields(lbmpdm_defn_t *defn, int32_t room)
     return 0;
 }
 
+/* Values of other kinds, and those that are not as they should be, go the long way. */
+static void choose_quick(struct um_pdm_field *field)
+{
+    bool boolean = field->code == PDM_TYPE_BOOLEAN || field->code == PDM_TYPE_BOOLEAN_ARR;
+    bool same = (field->type->kind == UM_PDM_NUMBER && !boolean) || field->type->kind == UM_PDM_TIMESTAMP;
+    enum um_pdm_quick quick = UM_PDM_QUICK_NONE;
+    if (field->plain) {
+        quick = same                               ? UM_PDM_QUICK_BYTES
+                : boolean                          ? UM_PDM_QUICK_BOOLEANS
+                : field->type->kind == UM_PDM_SLOT ? UM_PDM_QUICK_TEXTS
+                                                   : UM_PDM_QUICK_NONE;
+    } else if (field->type->kind == UM_PDM_VARIABLE && !field->type->array) {
+        quick = UM_PDM_QUICK_VARIABLE;
+    } else if (same && !field->fixed) {
+        quick = UM_PDM_QUICK_NUMBERS;
+    }
+    field->quick = (uint8_t)(field->type->array ? UM_PDM_QUICK_NONE : quick);
+    field->quick_vec = (uint8_t)(field->type->array ? quick : UM_PDM_QUICK_NONE);
+}
+
 bool um_pdm_field_measure(struct um_pdm_field *field)
 {
     uint64_t element = field->type->wire;
@@ -153,6 +174,7 @@ bool um_pdm_field_measure(struct um_pdm_field *field)
     field->fixed = element != 0 && (!field->type->array || field->count != 0);
     field->len = field->fixed ? (uint32_t)len : 0;
     field->plain = field->fixed && field->required;
+    choose_quick(field);
     return true;
 }
 
@@ -196,6 +218,17 @@ int um_pdm_defn_close(lbmpdm_defn_t *defn)
             return um_pdm_error(PDM_ERR_DEFN_INVALID, "the fixed fields are longer than 2^31-1 bytes");
         }
     }
+    int32_t *slot_fields = um_malloc((size_t)(defn->slot_count + 1) * sizeof *slot_fields);
+    if (slot_fields == NULL) {
+        return um_pdm_error(PDM_ERR_NOMEM, "definition: out of memory");
+    }
+    for (int32_t i = 0; i < defn->count; i++) {
+        if (!defn->fields[i].plain) {
+            slot_fields[defn->fields[i].place] = i;
+        }
+    }
+    um_free(defn->slot_fields);
+    defn->slot_fields = slot_fields;
     defn->fixed_len = (uint32_t)fixed;
     defn->finalized = true;
     return PDM_SUCCESS;

@@ -245,22 +245,6 @@ static int copy_array(const struct um_pdm_field *field, const struct um_pdm_valu
 
 /* ---- the API ---- */
 
-uint8_t lbmpdm_msg_is_field_set(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle)
-{
-    return um_pdm_msg_field(message, handle) != NULL && um_pdm_msg_is_set(message, handle) ? PDM_TRUE : PDM_FALSE;
-}
-
-int lbmpdm_msg_get_field_value(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle, void *value, size_t *len)
-{
-    return um_pdm_get(message, handle, value, len);
-}
-
-int lbmpdm_msg_get_field_value_vec(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle, void *value, size_t len[],
-                                   size_t *num_arr_elem)
-{
-    return um_pdm_get_vec(message, handle, value, len, num_arr_elem);
-}
-
 int lbmpdm_msg_get_field_value_stct(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle,
                                     lbmpdm_field_value_t *field_value)
 {

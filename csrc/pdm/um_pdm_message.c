@@ -49,6 +49,7 @@ int um_pdm_msg_use(lbmpdm_msg_t *msg, lbmpdm_defn_t *defn, bool adopted)
     msg->plain_unset = defn == NULL ? 0 : defn->plain_count;
     msg->slots_unset = defn == NULL ? 0 : defn->needed_slots;
     msg->slots_set = 0;
+    msg->slots_bytes = 0;
     return PDM_SUCCESS;
 }
 
@@ -58,6 +59,7 @@ void um_pdm_msg_clear_slots(lbmpdm_msg_t *msg)
         msg->slots[i].state = UM_PDM_UNSET;
     }
     msg->slots_set = 0;
+    msg->slots_bytes = 0;
     msg->slots_unset = msg->defn->needed_slots;
     msg->swap = false;
 }
@@ -116,22 +118,10 @@ void um_pdm_msg_free(lbmpdm_msg_t *msg, bool and_defn)
     um_free(msg);
 }
 
-void um_pdm_mark_slot(lbmpdm_msg_t *msg, const struct um_pdm_field *field, uint8_t state)
-{
-    struct um_pdm_slot *slot = &msg->slots[field->place];
-    int change = (state != UM_PDM_UNSET) - (slot->state != UM_PDM_UNSET);
-    msg->slots_set += (uint32_t)change;
-    msg->slots_unset -= field->required ? (uint32_t)change : 0;
-    slot->state = state;
-}
-
 bool um_pdm_msg_is_set(const lbmpdm_msg_t *msg, int32_t handle)
 {
     const struct um_pdm_field *field = msg->defn == NULL ? NULL : um_pdm_field(msg->defn, handle);
-    if (field == NULL) {
-        return false;
-    }
-    return field->plain ? msg->plain_set[handle] != 0 : msg->slots[field->place].state != UM_PDM_UNSET;
+    return field != NULL && um_pdm_has_value(msg, handle, field);
 }
 
 const struct um_pdm_field *um_pdm_msg_field(const lbmpdm_msg_t *msg, int32_t handle)
@@ -151,15 +141,6 @@ static bool writes_table(const lbmpdm_msg_t *msg)
     return msg->slots_set != 0 || (msg->flags & UM_PDM_NO_EMPTY_TABLE) == 0;
 }
 
-static uint64_t data_length(const lbmpdm_msg_t *msg)
-{
-    uint64_t len = msg->defn->fixed_len;
-    for (uint32_t i = 0; msg->slots_set != 0 && i < msg->defn->slot_count; i++) {
-        len += msg->slots[i].state != UM_PDM_UNSET ? msg->slots[i].len : 0;
-    }
-    return len;
-}
-
 uint32_t um_pdm_msg_length(const lbmpdm_msg_t *msg)
 {
     if (msg->defn == NULL) {
@@ -171,7 +152,7 @@ uint32_t um_pdm_msg_length(const lbmpdm_msg_t *msg)
                            (unsigned)(msg->plain_unset + msg->slots_unset));
         return 0;
     }
-    uint64_t len = UM_PDM_HEADER_LEN + UM_PDM_SEGMENT_LEN + data_length(msg);
+    uint64_t len = UM_PDM_HEADER_LEN + UM_PDM_SEGMENT_LEN + msg->defn->fixed_len + msg->slots_bytes;
     len += writes_table(msg) ? UM_PDM_SEGMENT_LEN + 8ull * msg->slots_set : 0;
     if ((msg->flags & PDM_MSG_FLAG_INCL_DEFN) != 0) {
         len += UM_PDM_SEGMENT_LEN + um_pdm_defn_length(msg->defn);
@@ -185,8 +166,8 @@ uint32_t um_pdm_msg_length(const lbmpdm_msg_t *msg)
 
 static uint8_t *write_segment(uint8_t *at, uint8_t next, uint32_t len)
 {
-    memset(at, 0, 4);
-    at[0] = next;
+    const uint8_t head[4] = {next};
+    memcpy(at, head, sizeof head);
     um_pdm_write32(at + 4, len);
     return at + UM_PDM_SEGMENT_LEN;
 }
@@ -194,19 +175,19 @@ static uint8_t *write_segment(uint8_t *at, uint8_t next, uint32_t len)
 /* The values of the slots and their table. Values received in the other order are turned in the output. */
 static void write_slots(const lbmpdm_msg_t *msg, uint8_t *table, uint8_t *data)
 {
-    uint32_t offset = msg->defn->fixed_len;
-    for (int32_t i = 0; i < msg->defn->count; i++) {
-        const struct um_pdm_field *field = &msg->defn->fields[i];
-        const struct um_pdm_slot *slot = field->plain ? NULL : &msg->slots[field->place];
-        if (slot == NULL || slot->state == UM_PDM_UNSET) {
+    const lbmpdm_defn_t *defn = msg->defn;
+    uint32_t offset = defn->fixed_len;
+    for (uint32_t i = 0; i < defn->slot_count; i++) {
+        const struct um_pdm_slot *slot = &msg->slots[i];
+        if (slot->state == UM_PDM_UNSET) {
             continue;
         }
         bool received = slot->state == UM_PDM_RECEIVED;
-        memcpy(data + offset, received ? msg->data + slot->offset : slot->own, slot->len);
+        um_pdm_copy(data + offset, received ? msg->data + slot->offset : slot->own, slot->len);
         if (received && msg->swap) {
-            um_pdm_value_swap(field, data + offset, slot->len);
+            um_pdm_value_swap(&defn->fields[defn->slot_fields[i]], data + offset, slot->len);
         }
-        um_pdm_write32(table, (uint32_t)i);
+        um_pdm_write32(table, (uint32_t)defn->slot_fields[i]);
         um_pdm_write32(table + 4, offset);
         table += 8;
         offset += slot->len;

@@ -159,10 +159,28 @@ static bool section_fits(const lbmpdm_msg_t *msg, const struct parts *parts)
     return lowest == msg->defn->fixed_len;
 }
 
+/* Bytes of the value at `at`, which has at most `room`; false when it does not fit. One length is all that most have.
+ */
+static bool value_total(const struct um_pdm_field *field, const uint8_t *at, size_t room, bool swap, uint32_t *total)
+{
+    struct um_pdm_value value;
+    if (field->quick != UM_PDM_QUICK_VARIABLE && field->quick_vec != UM_PDM_QUICK_NUMBERS) {
+        bool fits = um_pdm_value_read(field, at, room, swap, &value);
+        *total = value.total;
+        return fits;
+    }
+    if (room < 4) {
+        return false;
+    }
+    uint32_t bytes = um_pdm_read32(at, swap), part = field->element == 0 ? 0 : field->element - 1; /* 1, 2, 4 or 8 */
+    *total = 4 + bytes;
+    return bytes <= room - 4 && (bytes & part) == 0;
+}
+
 static int read_entry(lbmpdm_msg_t *msg, uint32_t id, uint32_t offset, size_t len, struct budget *left)
 {
     const struct um_pdm_field *field;
-    struct um_pdm_value value;
+    uint32_t total;
     if (id > UM_PDM_SIZE_MAX || offset > UM_PDM_SIZE_MAX) {
         return invalid("an entry of the offset table is out of range");
     }
@@ -173,18 +191,17 @@ static int read_entry(lbmpdm_msg_t *msg, uint32_t id, uint32_t offset, size_t le
         return invalid("a field has two values");
     }
     if (offset < msg->defn->fixed_len || offset > len ||
-        !um_pdm_value_read(field, msg->data + offset, len - offset, msg->swap, &value)) {
+        !value_total(field, msg->data + offset, len - offset, msg->swap, &total)) {
         return invalid("a value is not inside the data");
     }
-    uint64_t nested = field->type->kind == UM_PDM_NESTED ? value.total : 0;
-    if (value.total > left->values || nested > left->nested) {
+    uint64_t nested = field->type->kind == UM_PDM_NESTED ? total : 0;
+    if (total > left->values || nested > left->nested) {
         return invalid("too many values share their bytes");
     }
-    left->values -= value.total;
+    left->values -= total;
     left->nested -= nested;
     msg->slots[field->place].offset = offset;
-    msg->slots[field->place].len = value.total;
-    um_pdm_mark_slot(msg, field, UM_PDM_RECEIVED);
+    um_pdm_mark_slot(msg, field, UM_PDM_RECEIVED, total);
     return PDM_SUCCESS;
 }
 

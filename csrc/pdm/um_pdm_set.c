@@ -143,8 +143,7 @@ static void commit(lbmpdm_msg_t *msg, const struct um_pdm_field *field, uint8_t 
         slot->own = bytes;
         slot->room = (uint32_t)len;
     }
-    slot->len = (uint32_t)len;
-    um_pdm_mark_slot(msg, field, UM_PDM_OWN);
+    um_pdm_mark_slot(msg, field, UM_PDM_OWN, (uint32_t)len);
 }
 
 static int set_plain(lbmpdm_msg_t *msg, int32_t handle, const struct um_pdm_field *field, const void *value,
@@ -154,8 +153,7 @@ static int set_plain(lbmpdm_msg_t *msg, int32_t handle, const struct um_pdm_fiel
         return PDM_FAILURE;
     }
     put_sized(field, msg->data + field->place, value, len, count);
-    msg->plain_unset -= msg->plain_set[handle] == 0;
-    msg->plain_set[handle] = 1;
+    um_pdm_mark_plain(msg, handle);
     return PDM_SUCCESS;
 }
 
@@ -246,7 +244,7 @@ int um_pdm_set_vec(lbmpdm_msg_t *msg, int32_t handle, const void *value, const s
 static void unset(lbmpdm_msg_t *msg, int32_t handle, const struct um_pdm_field *field)
 {
     if (!field->plain) {
-        um_pdm_mark_slot(msg, field, UM_PDM_UNSET);
+        um_pdm_mark_slot(msg, field, UM_PDM_UNSET, 0);
     } else if (msg->plain_set[handle] != 0) {
         msg->plain_set[handle] = 0;
         msg->plain_unset++;
@@ -254,17 +252,6 @@ static void unset(lbmpdm_msg_t *msg, int32_t handle, const struct um_pdm_field *
 }
 
 /* ---- the API ---- */
-
-int lbmpdm_msg_set_field_value(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle, void *value, size_t len)
-{
-    return um_pdm_set(message, handle, value, len);
-}
-
-int lbmpdm_msg_set_field_value_vec(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle, void *value, size_t len[],
-                                   size_t num_arr_elem)
-{
-    return um_pdm_set_vec(message, handle, value, len, num_arr_elem);
-}
 
 int lbmpdm_msg_remove_field_value(lbmpdm_msg_t *message, lbmpdm_field_handle_t handle)
 {

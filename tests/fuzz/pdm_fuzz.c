@@ -1,6 +1,7 @@
 /* Fuzz target: the decoder of pre-defined messages, with the definition that came along and with one that is known.
  * What is accepted can be read field by field and written, and what was written is accepted. The short way of Python's
  * decode_many() to the fixed-required fields finds them in what the decoder accepts. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,50 @@ static void check(int ok)
     }
 }
 
+/* An array into memory of exact size, with the lengths that `value` tells. Elements of numbers stand in a row. */
+static void get_array(lbmpdm_msg_t *msg, int32_t handle, const lbmpdm_field_value_t *value)
+{
+    bool numbers = value->field_type <= PDM_TYPE_TIMESTAMP_ARR;
+    size_t count = value->num_arr_elem, size = numbers && count != 0 ? count * value->len_arr[0] : 0;
+    char *row = malloc(size + !size), **texts = calloc(count + 1, sizeof *texts);
+    size_t *lengths = calloc(count + 1, sizeof *lengths);
+    check(row != NULL && texts != NULL && lengths != NULL);
+    for (size_t i = 0; i < count; i++) {
+        lengths[i] = value->len_arr[i];
+        texts[i] = numbers ? row + i * lengths[i] : malloc(lengths[i] + 1);
+        check(texts[i] != NULL);
+    }
+    check(lbmpdm_msg_get_field_value_vec(msg, handle, numbers ? (void *)row : texts, lengths, &count) == PDM_SUCCESS);
+    check(count == value->num_arr_elem);
+    for (size_t i = 0; i < count; i++) {
+        check(lengths[i] == value->len_arr[i]);
+        check(value->field_type == PDM_TYPE_DECIMAL_ARR || memcmp(texts[i], value->value_arr[i], lengths[i]) == 0);
+        if (!numbers) {
+            free(texts[i]);
+        }
+    }
+    free(row);
+    free(texts);
+    free(lengths);
+}
+
+/* The same bytes as the allocated copy has, into memory of exact size. Decimals have bytes without a meaning. */
+static void get_again(lbmpdm_msg_t *msg, int32_t handle, const lbmpdm_field_value_t *value)
+{
+    if (value->field_type == PDM_TYPE_MESSAGE || value->field_type == PDM_TYPE_MESSAGE_ARR) {
+        return;
+    }
+    if (value->is_array) {
+        get_array(msg, handle, value);
+        return;
+    }
+    size_t len = value->len;
+    char *bytes = malloc(len + !len);
+    check(bytes != NULL && lbmpdm_msg_get_field_value(msg, handle, bytes, &len) == PDM_SUCCESS && len == value->len);
+    check(value->field_type == PDM_TYPE_DECIMAL || memcmp(bytes, value->value, len) == 0);
+    free(bytes);
+}
+
 static void read_fields(lbmpdm_msg_t *msg)
 {
     lbmpdm_field_value_t value;
@@ -22,6 +67,7 @@ static void read_fields(lbmpdm_msg_t *msg)
     for (int32_t i = 0; i < count; i++) {
         if (lbmpdm_msg_is_field_set(msg, i)) {
             check(lbmpdm_msg_get_field_value_stct(msg, i, &value) == PDM_SUCCESS);
+            get_again(msg, i, &value);
             check(lbmpdm_field_value_stct_delete(&value) == PDM_SUCCESS);
         }
     }

@@ -307,25 +307,25 @@ TEST(values_of_the_other_order_are_turned)
         {1, NULL, PDM_TYPE_INT64, false, 0, 0},      {2, NULL, PDM_TYPE_DECIMAL_ARR, true, 0, 0},
         {3, NULL, PDM_TYPE_STRING_ARR, true, 0, 2},  {4, NULL, PDM_TYPE_TIMESTAMP, true, 0, 0},
         {5, NULL, PDM_TYPE_UINT16_ARR, false, 0, 2}, {6, NULL, PDM_TYPE_STRING, true, 0, 0},
-        {7, NULL, PDM_TYPE_UNICODE_ARR, true, 0, 0},
+        {7, NULL, PDM_TYPE_UNICODE_ARR, true, 0, 0}, {8, NULL, PDM_TYPE_INT32_ARR, true, 0, 0},
     };
-    lbmpdm_defn_t *defn = pdm_define(12, 1, 0, specs, 7);
+    lbmpdm_defn_t *defn = pdm_define(12, 1, 0, specs, 8);
     lbmpdm_msg_t *msg, *native;
     uint8_t out[256];
     size_t at = 0;
     const uint64_t head[] = {0xa71ccafe, 0x10010100, 12, 0};
-    const uint32_t table[] = {1, 12, 2, 34, 3, 49, 5, 57, 6, 64}, before = 24 + 40;
+    const uint32_t table[] = {1, 12, 2, 34, 3, 49, 5, 57, 6, 64, 7, 76}, before = 24 + 48;
     for (int i = 0; i < 4; i++) {
         big(out, &at, head[i], 4);
     }
     big(out, &at, 0, 4);
     big(out, &at, sizeof table, 4);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 12; i++) {
         big(out, &at, table[i], 4);
     }
     CHECK_EQ(at, before);
     big(out, &at, 0xff000000, 4);
-    big(out, &at, 76, 4);
+    big(out, &at, 88, 4);
     big(out, &at, 0x0102030405060708, 8);
     big(out, &at, 0x0a0b0c0d, 4); /* two of 16 bits */
     big(out, &at, 18, 4);         /* two decimals */
@@ -344,12 +344,16 @@ TEST(values_of_the_other_order_are_turned)
     big(out, &at, 8, 4); /* "abc" and its NUL */
     big(out, &at, 4, 4);
     big(out, &at, 0x61626300, 4);
+    big(out, &at, 8, 4); /* two of 32 bits */
+    big(out, &at, 0x01020304, 4);
+    big(out, &at, 0x05060708, 4);
     out[15] = (uint8_t)at;
     CHECK_EQ(lbmpdm_msg_create(&msg, defn, 0) | lbmpdm_msg_create(&native, defn, 0), 0);
     CHECK_EQ(lbmpdm_msg_deserialize(msg, (const char *)out, (uint32_t)at), 0);
     for (int again = 0; again < 2; again++) { /* as received, and as written in the order of this host */
         int64_t number;
         uint16_t pair[2];
+        int32_t numbers[2];
         lbmpdm_decimal_t decimals[2];
         lbmpdm_timestamp_t stamp;
         char a[8], b[8], *texts[] = {a, b}, text[8];
@@ -371,6 +375,9 @@ TEST(values_of_the_other_order_are_turned)
         CHECK_EQ(lbmpdm_msg_get_field_value_vec(msg, 6, texts, lengths, &count), 0);
         CHECK_EQ(count, 1);
         CHECK_STR(a, "abc");
+        count = 2;
+        CHECK_EQ(lbmpdm_msg_get_field_value_vec(msg, 7, numbers, NULL, &count), 0);
+        CHECK(count == 2 && numbers[0] == 0x01020304 && numbers[1] == 0x05060708);
         CHECK_EQ(lbmpdm_msg_deserialize(native, lbmpdm_msg_get_data(msg), lbmpdm_msg_get_length(msg)), 0);
         lbmpdm_msg_t *swapped = msg;
         msg = native;
