@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import part_encodings
 import part_headers
 import part_hot_failover
 import part_latejoin
@@ -49,6 +50,7 @@ PARTS: dict[str, Measure] = {
     "slow-receiver": lambda cells, report, _: part_python.slow_receiver(cells, report),
     "conflate": lambda cells, report, _: part_python.conflate(cells, report),
     "record": lambda cells, report, _: part_record.record(cells, report),
+    "encodings": lambda cells, report, _: part_encodings.encodings(cells, report),
     "python": lambda cells, report, _: part_python.binding(cells, report),
     "python-smx": lambda cells, report, _: part_python.shared_memory(cells, report),
 }
