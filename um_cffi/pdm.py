@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from um_cffi.binding import pdm_columns
 from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.pdm_decoded import Column, Columns
 from um_cffi.binding.pdm_values import (
     DTYPES,
     FORMATS,
@@ -49,7 +50,19 @@ if TYPE_CHECKING:
 
     from um_cffi.batch import Batch
 
-__all__ = ["Decimal", "Definition", "Field", "FieldValue", "Message", "PDMError", "Timestamp", "Type", "cache"]
+__all__ = [
+    "Column",
+    "Columns",
+    "Decimal",
+    "Definition",
+    "Field",
+    "FieldValue",
+    "Message",
+    "PDMError",
+    "Timestamp",
+    "Type",
+    "cache",
+]
 
 _TRY_LOAD = 0x8
 _USE_INCLUDED = 0x4
@@ -271,13 +284,21 @@ class Definition:
         Decimals are (exp, mant) and timestamps (secs, usecs)."""
         return pdm_columns.layout_of(self._fields)
 
-    def decode_many(self, messages: Batch | npt.NDArray[np.uint8] | Sequence[Any]) -> npt.NDArray[Any]:
+    def decode_many(self, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> npt.NDArray[Any]:
         """The fixed-required fields of many messages as one structured array; `array["price"]` is a column. One pass
         in C, no object of Python for each message. `messages` is a Batch, of which the records of messages are taken,
-        an array of rows as encode_many() gives it, or a sequence of buffers. Raises PDMError (MSG_INVALID) naming the
+        an array of rows as encode_many() gives it, a column of nested messages, of which rows without one are left out,
+        or a sequence of buffers. Raises PDMError (MSG_INVALID) naming the
         first that is not of this id and version."""
         self.finalize()
         return pdm_columns.decode(self, messages)
+
+    def decode_columns(self, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> Columns:
+        """All fields of many messages as columns: numbers, texts, lists, with what is missing marked as such; Arrow
+        data for those who take it. One pass in C. `messages` are those of decode_many(). Raises PDMError (MSG_INVALID,
+        REQ_FIELD_NOT_SET) naming the first that is not of this id and version or is not valid, and NOMEM."""
+        self.finalize()
+        return pdm_columns.columns_of(self, messages)
 
     def encode_many(self, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
         """Messages of `values`, a structured array whose fields are those of `dtype`: one row of bytes for each, ready

@@ -190,7 +190,7 @@ static int read_entry(lbmpdm_msg_t *msg, uint32_t id, uint32_t offset, size_t le
     if (field->plain || msg->slots[field->place].state != UM_PDM_UNSET) {
         return invalid("a field has two values");
     }
-    if (offset < msg->defn->fixed_len || offset > len ||
+    if (offset < msg->defn->fixed_len || offset >= len ||
         !value_total(field, msg->data + offset, len - offset, msg->swap, &total)) {
         return invalid("a value is not inside the data");
     }

@@ -38,6 +38,8 @@ SOURCES = (
     "um_py_requests.c",
     "um_py_immediate.c",
     "um_py_pdm.c",
+    "um_py_pdm_text.c",
+    "um_py_pdm_columns.c",
     "um_py_fast.c",
 )
 
@@ -361,6 +363,15 @@ int lbmpdm_msg_deserialize(lbmpdm_msg_t *message, const char *bytes, uint32_t le
 size_t um_py_pdm_gather(const char *base, size_t size, const char *offsets, const char *lengths, size_t stride,
                         size_t count, const char *key, uint32_t section, char *out, unsigned char *big_endian,
                         int *some_big);
+typedef struct um_py_pdm_column_stct {
+    int32_t code, array, required, plain; uint32_t element, count, place, width; unsigned char *valid;
+    int64_t *lists, *texts; unsigned char *values; signed char *exponents; int64_t nulls; size_t elements, bytes; ...;
+} um_py_pdm_column_t;
+size_t um_py_pdm_memory(um_py_pdm_column_t *columns, size_t fields, size_t rows, char *memory);
+size_t um_py_pdm_decode(const char *base, size_t size, const char *offsets, const char *lengths, size_t stride,
+                        size_t count, const char *key, uint32_t section, um_py_pdm_column_t *columns, size_t fields,
+                        int *error);
+void um_py_pdm_free(void *buffer);
 
 typedef struct um_arrow_schema um_arrow_schema_t;
 struct um_arrow_schema {

@@ -1,4 +1,4 @@
-"""Many pre-defined messages at once: arrays of their fixed-required fields, by one pass in C."""
+"""Many pre-defined messages at once: arrays of their fixed-required fields and columns of all, by one pass in C."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.pdm_values import DTYPES, PDMError, Type
+from um_cffi.binding.pdm_values import DTYPES, FORMATS, PDMError, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from um_cffi.batch import Batch
+    from um_cffi.binding.pdm_decoded import Column, Columns
     from um_cffi.binding.pdm_values import Field
     from um_cffi.pdm import Definition
+
+_WIDTHS = {scalar: struct.calcsize("=" + code) for scalar, code in FORMATS.items()}
+_WIDTHS.update({Type.DECIMAL: 8, Type.TIMESTAMP: 8})
 
 
 def layout_of(fields: Iterable[Field]) -> np.dtype[Any]:
@@ -39,15 +43,23 @@ def layout_of(fields: Iterable[Field]) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
-def _places(messages: Batch | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, Any, Any]:
+def _places(messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, Any, Any]:
     """A buffer with all of them, and where each begins and how long it is."""
     import numpy as np
 
     from um_cffi.batch import Batch
+    from um_cffi.binding.pdm_decoded import Column
 
     if isinstance(messages, Batch):
         records = messages._message_records()
         return messages.view, records["offset"], records["length"]
+    if isinstance(messages, Column):
+        if messages.field.type.scalar is not Type.MESSAGE or messages.data_offsets is None:
+            raise TypeError(f"a column of {messages.field.type.name}: give one of messages")
+        ends = messages.data_offsets
+        lengths = np.diff(ends)
+        rows = slice(None) if messages.valid is None or messages.field.type.is_array else messages.valid
+        return messages._raw, ends[:-1][rows].astype(np.uint64), lengths[rows].astype(np.uint32)
     if isinstance(messages, np.ndarray):
         if messages.dtype != np.uint8 or messages.ndim != 2:
             raise TypeError(f"an array of {messages.dtype} and {messages.ndim} dimensions: give rows of uint8")
@@ -61,23 +73,36 @@ def _places(messages: Batch | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[An
     return b"".join(messages), offsets, lengths
 
 
-def decode(definition: Definition, messages: Batch | npt.NDArray[np.uint8] | Sequence[Any]) -> npt.NDArray[Any]:
+def _table(messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, npt.NDArray[Any]]:
+    """A buffer with all of them, and rows of offset and length."""
+    import numpy as np
+
+    base, offsets, lengths = _places(messages)
+    table = np.empty(len(lengths), np.dtype([("offset", "<u8"), ("length", "<u4")]))
+    table["offset"], table["length"] = offsets, lengths
+    return base, table
+
+
+def _key(definition: Definition) -> bytes:
+    return struct.pack("<BBi", *definition.version, definition.id)
+
+
+def decode(
+    definition: Definition, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]
+) -> npt.NDArray[Any]:
     """Definition.decode_many(), finalized."""
     import numpy as np
 
     layout = definition.dtype
-    base, offsets, lengths = _places(messages)
-    table = np.empty(len(lengths), np.dtype([("offset", "<u8"), ("length", "<u4")]))
-    table["offset"], table["length"] = offsets, lengths
+    base, table = _table(messages)
     out = np.empty(len(table), layout)
     if len(table) == 0:
         return out
     big, some = np.zeros(len(table), np.uint8), ffi.new("int *")
-    key = struct.pack("<BBi", *definition.version, definition.id)
     first = ffi.cast("char *", ffi.from_buffer(table))
     source = ffi.from_buffer(base)
     done = lib.um_py_pdm_gather(
-        source, len(source), first, first + 8, 12, len(table), key, layout.itemsize,
+        source, len(source), first, first + 8, 12, len(table), _key(definition), layout.itemsize,
         ffi.cast("char *", out.ctypes.data), ffi.cast("unsigned char *", big.ctypes.data), some,
     )  # fmt: skip
     if done != len(table):
@@ -88,6 +113,58 @@ def decode(definition: Definition, messages: Batch | npt.NDArray[np.uint8] | Seq
         if field.fixed_required and field.type.scalar is Type.BOOLEAN:  # whatever a peer sent for true
             out[str(field.name)] = out[str(field.name)].view(np.uint8) != 0
     return out
+
+
+def columns_of(definition: Definition, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> Columns:
+    """Definition.decode_columns(), finalized."""
+    import numpy as np
+
+    from um_cffi.binding.pdm_decoded import Column, Columns
+
+    base, table = _table(messages)
+    fields = list(definition)
+    made, error = ffi.new("um_py_pdm_column_t[]", len(fields)), ffi.new("int *")
+    section = _describe(fields, made)
+    size = lib.um_py_pdm_memory(made, len(fields), len(table), ffi.NULL)
+    memory = np.empty(size + 63, np.uint8)
+    memory = memory[-memory.ctypes.data % 64 :]
+    lib.um_py_pdm_memory(made, len(fields), len(table), ffi.cast("char *", memory.ctypes.data))
+    first = ffi.cast("char *", ffi.from_buffer(table))
+    source = ffi.from_buffer(base)
+    done = lib.um_py_pdm_decode(
+        source, len(source), first, first + 8, 12, len(table), _key(definition), section, made, len(fields), error
+    )
+    if error[0] == PDMError.NOMEM:
+        raise PDMError("no memory for the columns", PDMError.NOMEM)
+    if error[0] != 0:
+        why = "is not a message of" if error[0] == PDMError.MSG_INVALID else "lacks a required field of"
+        raise PDMError(f"message {done} {why} definition {definition.id}", error[0])
+    return Columns(
+        {field.name: Column(field, len(table), made[at], memory) for at, field in enumerate(fields)}, len(table)
+    )
+
+
+def _describe(fields: Sequence[Field], made: Any) -> int:
+    """Fills in what C has to know of each field; the length of the fixed section."""
+    section = slots = 0
+    for field, column in zip(fields, made):
+        scalar, plain = field.type.scalar, field.fixed_required
+        column.code, column.array, column.required, column.plain = scalar, field.type.is_array, field.required, plain
+        column.element = _element(field)
+        column.count = field.num_arr_elem
+        column.width = 0 if scalar is Type.BOOLEAN else _WIDTHS.get(scalar, 0)
+        column.place = section if plain else slots
+        section += column.element * (field.num_arr_elem if field.type.is_array else 1) if plain else 0
+        slots += not plain
+    return section
+
+
+def _element(field: Field) -> int:
+    """Bytes of an element in a message; 0 where they differ."""
+    scalar = field.type.scalar
+    if scalar in (Type.FIX_STRING, Type.FIX_UNICODE):
+        return field.fixed_str_len * (4 if scalar is Type.FIX_UNICODE else 1) + 1
+    return 9 if scalar is Type.DECIMAL else _WIDTHS.get(scalar, 0)
 
 
 def encode(definition: Definition, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:

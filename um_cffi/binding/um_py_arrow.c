@@ -129,6 +129,8 @@ static int um_py_array_buffers(PyObject *addresses, um_arrow_array_t *array)
         if (array->buffers[at] == NULL && PyErr_Occurred())
             return -1;
     }
+    if (array->n_buffers > 0 && array->buffers[0] != NULL)
+        array->null_count = -1; /* nobody has counted: the consumer looks at the bits */
     return 0;
 }
 
@@ -168,7 +170,7 @@ static int um_py_array_fill(PyObject *column, um_arrow_array_t *array)
 
 typedef struct um_py_arrays_stct {
     PyObject *schema; /* a column; its values do not matter */
-    PyObject *next;   /* called for each array: a column, or None at the end */
+    PyObject *next;   /* called for each array: a column, or None at the end; NULL behind the end */
     char error[512];  /* why the last call failed */
 } um_py_arrays_t;
 
@@ -207,10 +209,17 @@ static int um_py_arrays_next(um_arrow_stream_t *stream, um_arrow_array_t *out)
     um_py_arrays_t *arrays = stream->private_data;
     PyGILState_STATE state = PyGILState_Ensure();
     *out = (um_arrow_array_t){.length = 0}; /* no release: the end */
-    PyObject *column = PyObject_CallFunctionObjArgs(arrays->next, NULL);
+    PyObject *column = Py_None;
+    if (arrays->next != NULL)
+        column = PyObject_CallFunctionObjArgs(arrays->next, NULL);
+    else
+        Py_INCREF(column);
     int result = column != NULL ? 0 : -1;
-    if (column != NULL && column != Py_None)
+    if (column == Py_None) { /* and from now on */
+        Py_CLEAR(arrays->next);
+    } else if (column != NULL) {
         result = um_py_array_fill(column, out);
+    }
     if (result != 0)
         result = um_py_arrays_failed(arrays);
     Py_XDECREF(column);
