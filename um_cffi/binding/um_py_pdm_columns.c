@@ -493,11 +493,11 @@ static int um_py_pdm_entries(const um_py_pdm_pass_t *pass, const um_py_pdm_parts
         if (id >= pass->fields)
             continue; /* of a newer sender */
         const um_py_pdm_column_t *column = &pass->columns[id];
-        const unsigned char **where = pass->block->values + (size_t)column->place * UM_PY_PDM_ROWS + row;
-        if (column->plain || *where != NULL || offset < pass->section || offset > parts->data_len ||
-            parts->data == NULL)
+        if (column->plain || offset < pass->section || offset >= parts->data_len)
             return PDM_ERR_MSG_INVALID;
-        if (!um_py_pdm_value(column, parts->data + offset, parts->data_len - offset, parts->swap, &value) ||
+        const unsigned char **where = pass->block->values + (size_t)column->place * UM_PY_PDM_ROWS + row;
+        if (*where != NULL ||
+            !um_py_pdm_value(column, parts->data + offset, parts->data_len - offset, parts->swap, &value) ||
             value.total > left || (column->code == PDM_TYPE_MESSAGE && value.total > nested))
             return PDM_ERR_MSG_INVALID;
         left -= value.total;
