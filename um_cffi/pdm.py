@@ -18,11 +18,15 @@ import struct
 import threading
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
 
 from um_cffi.binding import pdm_columns
 from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.frames import ArrowArray, ArrowStream, Span, is_arrow
 from um_cffi.binding.pdm_decoded import Column, Columns
+from um_cffi.binding.pdm_encoded import Encoded, joined, parts_of
 from um_cffi.binding.pdm_values import (
     DTYPES,
     FORMATS,
@@ -44,7 +48,6 @@ from um_cffi.binding.pdm_values import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
     from typing_extensions import Never
 
@@ -55,6 +58,7 @@ __all__ = [
     "Columns",
     "Decimal",
     "Definition",
+    "Encoded",
     "Field",
     "FieldValue",
     "Message",
@@ -183,8 +187,6 @@ class Definition:
     def from_dtype(cls, dtype: npt.DTypeLike, id: int = 0, version: tuple[int, int] = (1, 0)) -> Definition:
         """From a structured numpy dtype: booleans, integers, floats, byte strings (FIX_STRING) and arrays of them of
         one dimension. All fields are fixed and required. Raises ValueError for other dtypes."""
-        import numpy as np
-
         schema = {}
         given = np.dtype(dtype)
         if given.names is None or given.fields is None:
@@ -284,7 +286,9 @@ class Definition:
         Decimals are (exp, mant) and timestamps (secs, usecs)."""
         return pdm_columns.layout_of(self._fields)
 
-    def decode_many(self, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> npt.NDArray[Any]:
+    def decode_many(
+        self, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]
+    ) -> npt.NDArray[Any]:
         """The fixed-required fields of many messages as one structured array; `array["price"]` is a column. One pass
         in C, no object of Python for each message. `messages` is a Batch, of which the records of messages are taken,
         an array of rows as encode_many() gives it, a column of nested messages, of which rows without one are left out,
@@ -293,19 +297,44 @@ class Definition:
         self.finalize()
         return pdm_columns.decode(self, messages)
 
-    def decode_columns(self, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> Columns:
+    def decode_columns(self, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]) -> Columns:
         """All fields of many messages as columns: numbers, texts, lists, with what is missing marked as such; Arrow
         data for those who take it. One pass in C. `messages` are those of decode_many(). Raises PDMError (MSG_INVALID,
         REQ_FIELD_NOT_SET) naming the first that is not of this id and version or is not valid, and NOMEM."""
         self.finalize()
         return pdm_columns.columns_of(self, messages)
 
-    def encode_many(self, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-        """Messages of `values`, a structured array whose fields are those of `dtype`: one row of bytes for each, ready
-        for Source.send_many(). Raises PDMError (REQ_FIELD_NOT_SET) when a required field is not of fixed size, and
-        ValueError for numbers and texts that do not fit in their field."""
+    @overload
+    def encode_many(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]: ...
+    @overload
+    def encode_many(self, values: Mapping[Any, Any] | ArrowArray | ArrowStream) -> Encoded: ...
+    def encode_many(self, values: Any) -> npt.NDArray[np.uint8] | Encoded:
+        """Messages of columns, ready for Source.send_many(). Of a structured array whose fields are those of `dtype`
+        one row of bytes for each. Of a mapping from names to columns (numpy arrays, Arrow arrays, lists with None for
+        what is missing) and of Arrow data (record batches, tables, frames of polars, Columns) an Encoded, by one pass
+        in C; optional fields may be null or left out. Raises PDMError (REQ_FIELD_NOT_SET, FIELD_NOT_FOUND for a column
+        that is no field, NOMEM) and ValueError, with the column and the row, for what does not fit in its field:
+        numbers out of range, integers that a float would round, texts too long, null elements of lists."""
         self.finalize()
+        if isinstance(values, Mapping) or is_arrow(values):
+            return joined(list(parts_of(self, values)))
         return pdm_columns.encode(self, values)
+
+    def _spans(self, values: Any) -> Iterator[Span]:
+        """The messages of encode_many(), one record batch after the other, where they lie."""
+        self.finalize()
+        if isinstance(values, Mapping) or is_arrow(values):
+            for part in parts_of(self, values):
+                yield (
+                    part.data.ctypes.data,
+                    part.offsets[:-1].astype(np.uint64),
+                    np.diff(part.offsets).astype(np.uint32),
+                    part,
+                )
+        else:
+            rows = pdm_columns.encode(self, values)
+            offsets = np.arange(len(rows), dtype=np.uint64) * np.uint64(rows.shape[1])
+            yield rows.ctypes.data, offsets, np.full(len(rows), rows.shape[1], np.uint32), rows
 
 
 class Message:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from um_cffi.binding.frames import ArrowArray, ArrowStream, DataFrame
     from um_cffi.binding.options import SourceOptions
+    from um_cffi.pdm import Definition
     from um_cffi.properties import PropertyValue
 
     Piece = Union[Buffer, npt.NDArray[Any]]  # before Python 3.12 arrays are not known to be buffers
@@ -289,17 +290,29 @@ class Source(Part):
         view = _buffer(data)
         return view, len(view), ffi.NULL, 0, view
 
-    def send_many(self, messages: Payloads, flush: bool = False, *, dtype: npt.DTypeLike | None = None) -> int:
+    def send_many(
+        self,
+        messages: Payloads | Mapping[Any, Any],
+        flush: bool = False,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        definition: Definition | None = None,
+    ) -> int:
         """Send many messages with one call that loops in C; returns their number.
 
         `messages` is an array, each element along its first axis a message (rows of a 2-D array, elements of a
         structured array); a Batch, whose messages are sent on, without their properties, events and losses; Arrow data
         (of pyarrow, polars, DuckDB, ...) or a pandas frame; or any iterable of buffers. Of a frame the column `payload`
-        is sent, or its rows are packed by `dtype`, whose fields are names of columns. Iterators are sent as they come:
+        is sent, or its rows are packed by `dtype`, whose fields are names of columns, or made pre-defined messages of
+        `definition`, as its encode_many() does, which also takes mappings of columns. Iterators are sent as they come:
         nothing is gathered. Waits for room as send() does; `flush` applies to the last. On an exception, also of
         Ctrl-C, those before it have been sent; the exception has their number as `sent`. InvalidArgument for a frame
         without the columns, with nulls in them, or with values that do not fit into the dtype.
         """
+        if definition is not None:
+            if dtype is not None:
+                raise InvalidArgument("send_many() with dtype and definition: give the one that makes the messages")
+            return self._send_spans(definition._spans(messages), flush)
         if isinstance(messages, Batch):
             return self._send_batch(messages, flush)
         if isinstance(messages, np.ndarray):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pairs import collect, pair, payloads
 
 from um_cffi import pdm
 from um_cffi.pdm import Decimal, Definition, PDMError, Timestamp, Type
@@ -260,3 +261,266 @@ def test_nested_messages_are_columns_of_their_own() -> None:
     assert INNER.decode_many(columns["many"])["x"].tolist() == [1, 2, 3, 4, 5]
     with pytest.raises(TypeError, match="give one of messages"):
         INNER.decode_columns(INNER.decode_columns(columns["one"])["x"])
+
+
+# ---- and back: messages of columns ----
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_messages_of_columns_are_those_of_the_encoder(seed: int) -> None:
+    numbers = random.Random(1000 + seed)
+    given = definition(numbers)
+    rows = [row(numbers, given) for _ in range(numbers.choice([0, 1, 9, 120]))]
+    expected = [given.message(**values).to_bytes() for values in rows]
+    lists = {field.name: [values.get(str(field.name)) for values in rows] for field in given}
+    made = given.encode_many(lists)
+    assert [bytes(message) for message in made] == expected and len(made) == len(rows)
+    columns = given.decode_columns(made)
+    for again in (given.encode_many(columns), given.encode_many(dict(columns))):
+        assert [bytes(message) for message in again] == expected
+    for begin, end in ((0, len(rows) // 2), (len(rows) // 3, len(rows))):
+        part = {name: column[begin:end] for name, column in lists.items()}
+        assert [bytes(message) for message in given.encode_many(part)] == expected[begin:end]
+
+
+def test_numpy_arrays_are_columns() -> None:
+    schema = {"i": "INT32", "f": "DOUBLE?", "b": "BOOLEAN", "t": "TIMESTAMP"}
+    given = Definition.from_schema({**schema, "s": "FIX_STRING(4)", "l": "INT16[2]", "d": "DECIMAL"}, id=5)
+    decimals = np.array([(-1, 5), (2, 6), (0, 7)], [("exp", "i1"), ("mant", "<i8")])
+    made = given.encode_many(
+        {
+            "i": np.array([1, 2, 3], ">u2"),
+            "f": np.ma.masked_array([1.5, 2.5, 3.5], [False, True, False]),
+            "b": np.array([True, False, True]),
+            "t": np.array([0, 1, -1], "M8[s]"),
+            "s": np.array([b"a", b"bcde", b""]),
+            "l": np.arange(6, dtype="<i8").reshape(3, 2)[:, ::-1],
+            "d": decimals,
+        }
+    )
+    first = given.parse(made[1])
+    assert first.to_dict() == {"i": 2, "b": False, "t": Timestamp(1, 0), "s": "bcde", "l": [3, 2], "d": Decimal(6, 2)}
+    columns = given.decode_columns(made)
+    assert columns["f"].to_list() == [1.5, None, 3.5] and columns["t"].to_list()[2] == Timestamp(-1, 0)
+
+
+FITS_NOT: list[tuple[str, Any, str]] = [
+    ("INT8", np.array([1, 128]), "row 1: 128 does not fit"),
+    ("UINT8", np.array([1, -1]), "row 1: -1 does not fit"),
+    ("UINT64", np.array([-1]), "-1 does not fit"),
+    ("INT64", np.array([1 << 63], np.uint64), "does not fit"),
+    ("DOUBLE", np.array([(1 << 53) + 1]), "would be rounded"),
+    ("FLOAT", np.array([(1 << 24) + 1]), "would be rounded"),
+    ("FLOAT", np.array([1e39]), "too large"),
+    ("INT32", np.array([1.0]), "cast it"),
+    ("BOOLEAN", np.array([1]), "cast it"),
+    ("INT32", np.array([True]), "cast it"),
+    ("TIMESTAMP", np.array([1], "M8[ns]"), "nanoseconds"),
+    ("TIMESTAMP", np.array([1 << 31], "M8[s]"), "32 bits"),
+    ("TIMESTAMP", np.array([1]), "cast it"),
+    ("FIX_STRING(2)", ["ab", "abc"], "row 1: a text of 3 bytes"),
+    ("STRING", np.array([b"\xff"]), "not UTF-8"),
+    ("MESSAGE", [b"no message"], "no pre-defined message"),
+    ("INT32[]", [[1], []], "row 1: a list of 0"),
+    ("INT32[2]", [[1, 2], [1]], "row 1: a list of 1"),
+    ("BLOB", np.array(["text"]), "cast it"),
+    ("DECIMAL", np.array([(128, 1)], [("exp", "<i2"), ("mant", "<i8")]), "exponent"),
+    ("DECIMAL", np.array([(1, 1)], [("exp", "<i2"), ("other", "<i8")]), "mantissa"),
+    ("DECIMAL", np.array([1]), "cast it"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "text"), FITS_NOT)
+def test_values_that_do_not_fit_are_refused(kind: str, values: Any, text: str) -> None:
+    given = Definition.from_schema({"x": kind}, id=5)
+    with pytest.raises(ValueError, match=text):
+        given.encode_many({"x": values})
+
+
+def test_columns_that_are_missing_or_too_many() -> None:
+    given = Definition.from_schema({"x": "INT32", "o": "STRING?"}, id=5)
+    for columns, errnum in (
+        ({"o": ["a"]}, PDMError.REQ_FIELD_NOT_SET),
+        ({"x": [1, None]}, PDMError.REQ_FIELD_NOT_SET),
+        ({"x": [1], "y": [1]}, PDMError.FIELD_NOT_FOUND),
+    ):
+        with pytest.raises(PDMError) as caught:
+            given.encode_many(columns)
+        assert caught.value.errnum == errnum
+    with pytest.raises(ValueError, match="2 rows, others have 1"):
+        given.encode_many({"x": [1], "o": ["a", "b"]})
+    assert given.parse(given.encode_many({"x": [1]})[0]).to_dict() == {"x": 1}
+
+
+# ---- Arrow data of others ----
+
+
+def test_arrow_data_is_encoded() -> None:
+    pa = pytest.importorskip("pyarrow")
+    given = Definition.from_schema(
+        {"i": "INT32?", "s": "STRING?", "l": "INT16[]?", "m": "DECIMAL?", "t": "TIMESTAMP?", "b": "BOOLEAN?"}, id=5
+    )
+    time = pa.array([None, 5, -1, 7], pa.timestamp("us"))
+    pairs = pa.array([{"mantissa": 5, "exponent": -1}, None, {"mantissa": -6, "exponent": 2}, None])
+    columns: dict[str, Any] = {
+        "i": pa.array([1, None, 3, 4], pa.int64()), "s": pa.array(["a", None, "ä" * 20, ""], pa.string_view()),
+        "l": pa.array([[1], None, [2, 3], [4]], pa.list_(pa.int32())), "m": pairs, "t": time,
+        "b": pa.array([True, None, False, True]),
+    }  # fmt: skip
+    batch = pa.record_batch(columns)
+    expected = [
+        {"i": 1, "s": "a", "l": [1], "m": Decimal(5, -1), "b": True},
+        {"t": Timestamp(0, 5)},
+        {"i": 3, "s": "ä" * 20, "l": [2, 3], "m": Decimal(-6, 2), "t": Timestamp(-1, 999999), "b": False},
+        {"i": 4, "s": "", "l": [4], "t": Timestamp(0, 7), "b": True},
+    ]
+    for begin, length in ((0, 4), (1, 3), (3, 1), (2, 0)):
+        part = batch.slice(begin, length)
+        wanted = expected[begin : begin + length]
+        for source in (part, pa.table(part), pa.RecordBatchReader.from_batches(part.schema, [part])):
+            assert [given.parse(message).to_dict() for message in given.encode_many(source)] == wanted
+    both = pa.Table.from_batches([batch, batch.slice(2)])
+    assert [given.parse(message).to_dict() for message in given.encode_many(both)] == expected + expected[2:]
+    nothing = pa.record_batch({name: pa.nulls(3) for name in columns})
+    assert [given.parse(message).to_dict() for message in given.encode_many(nothing)] == [{}] * 3
+
+
+def test_arrow_data_that_does_not_fit_is_refused() -> None:
+    pa = pytest.importorskip("pyarrow")
+    given = Definition.from_schema({"x": "DECIMAL?", "l": "INT8[]?", "w": "DECIMAL?"}, id=5)
+    parts = [pa.array([1, None]), pa.array([0, 0], pa.int8())]
+    pairs = pa.StructArray.from_arrays(parts, ["mantissa", "exponent"])
+    with pytest.raises(ValueError, match="row 1: mantissa or exponent"):
+        given.encode_many({"x": pairs})
+    hidden = pa.StructArray.from_arrays(parts, ["mantissa", "exponent"], mask=pa.array([False, True]))
+    assert given.decode_columns(given.encode_many({"x": hidden}))["x"].to_list() == [Decimal(1, 0), None]
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2]), pa.array([1, 500]), mask=pa.array([False, True]))
+    assert given.decode_columns(given.encode_many({"l": lists}))["l"].to_list() == [[1], None]  # 500 is not used
+    with pytest.raises(ValueError, match="element of a list is null"):
+        given.encode_many({"l": pa.array([[1, None]])})
+    wide = pa.array(["1.25", None, "-3.50"], pa.string()).cast(pa.decimal128(20, 2))
+    assert given.decode_columns(given.encode_many({"w": wide}))["w"].to_list() == [
+        Decimal(125, -2),
+        None,
+        Decimal(-350, -2),
+    ]
+    with pytest.raises(ValueError, match="dictionary"):
+        Definition.from_schema({"s": "STRING"}, id=5).encode_many({"s": pa.array(["a"]).dictionary_encode()})
+
+
+class Forged:
+    """Arrow data of one column that breaks the rules: its array is changed before it is given away."""
+
+    def __init__(self, column: Any, change: Any) -> None:
+        self._column, self._change = column, change
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        from um_cffi.binding import arrow
+        from um_cffi.binding._fast import arrow_pointer
+        from um_cffi.binding._native import ffi
+
+        schema, array = arrow.capsules(self._column)
+        self._change(ffi.cast("um_arrow_array_t *", arrow_pointer(array, "arrow_array")), ffi)
+        return schema, array
+
+
+def text_column() -> Any:
+    return (
+        Definition.from_schema({"x": "STRING"}, id=5)
+        .decode_columns([Definition.from_schema({"x": "STRING"}, id=5).message(x="abc").to_bytes()] * 4)["x"]
+        ._column()
+    )
+
+
+def list_column() -> Any:
+    given = Definition.from_schema({"x": "INT32[]"}, id=5)
+    return given.decode_columns([given.message(x=[1, 2]).to_bytes()] * 4)["x"]._column()
+
+
+def set_(name: str, value: int) -> Any:
+    return lambda array, ffi: setattr(array, name, value)
+
+
+def buffer(at: int, values: list[int] | None = None) -> Any:
+    kept: list[Any] = []
+
+    def change(array: Any, ffi: Any) -> None:
+        made = ffi.NULL if values is None else ffi.new("int64_t[]", values)
+        kept.append(made)
+        array.buffers[at] = ffi.cast("void *", made)
+
+    return change
+
+
+FORGED: list[tuple[str, Any, Any]] = [
+    ("STRING", text_column, buffer(1)),
+    ("STRING", text_column, buffer(2)),
+    ("STRING", text_column, buffer(1, [0, 3, 2, 9, 12])),
+    ("STRING", text_column, buffer(1, [-1, 3, 6, 9, 12])),
+    ("STRING", text_column, set_("n_buffers", 2)),
+    ("STRING", text_column, set_("length", -1)),
+    ("STRING", text_column, set_("offset", -1)),
+    ("STRING", text_column, set_("null_count", 1)),
+    ("INT32[]", list_column, buffer(1, [0, 2, 4, 6, 9])),
+    ("INT32[]", list_column, buffer(1, [0, 4, 2, 6, 8])),
+    ("INT32[]", list_column, buffer(1)),
+    ("INT32[]", list_column, set_("n_children", 0)),
+    ("INT32[]", list_column, lambda array, ffi: setattr(array.children[0], "length", 7)),
+    ("INT32[]", list_column, lambda array, ffi: buffer(1)(array.children[0], ffi)),
+]
+
+
+@pytest.mark.parametrize(("kind", "column", "change"), FORGED)
+def test_arrow_data_that_is_not_valid_is_refused(kind: str, column: Any, change: Any) -> None:
+    given = Definition.from_schema({"x": kind}, id=5)
+    assert len(given.encode_many({"x": Forged(column(), lambda array, ffi: None)})) == 4
+    with pytest.raises(ValueError, match="not valid"):
+        given.encode_many({"x": Forged(column(), change)})
+
+
+def test_a_column_shorter_than_its_batch_is_refused() -> None:
+    pa = pytest.importorskip("pyarrow")
+    from um_cffi.binding._fast import arrow_pointer
+    from um_cffi.binding._native import ffi
+
+    class Longer:
+        def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+            schema, array = pa.record_batch({"x": pa.array([1, 2, 3])}).__arrow_c_array__()
+            ffi.cast("um_arrow_array_t *", arrow_pointer(array, "arrow_array")).length = 4
+            return schema, array
+
+    with pytest.raises(ValueError, match="shorter"):
+        Definition.from_schema({"x": "INT64"}, id=5).encode_many(Longer())
+
+
+def test_other_libraries_give_and_take_columns() -> None:
+    given = Definition.from_schema({"x": "INT32", "s": "STRING?", "l": "DOUBLE[]?"}, id=6)
+    values = {"x": [1, 2, 3], "s": ["a", None, "a text of more than twelve bytes"], "l": [[0.5], None, [1.5, 2]]}
+    made = given.encode_many(values)
+    columns = given.decode_columns(made)
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(columns)
+    assert {name: frame[name].to_list() for name in frame.columns} == values
+    assert [bytes(message) for message in given.encode_many(frame)] == [bytes(message) for message in made]
+
+
+# ---- sent and received ----
+
+
+def test_a_record_batch_is_sent_and_received_as_columns() -> None:
+    given = Definition.from_schema({"x": "INT32", "s": "STRING?"}, id=6)
+    columns = {"x": list(range(1000)), "s": [None if at % 3 else f"text {at}" for at in range(1000)]}
+    batch = given.decode_columns(given.encode_many(columns))
+    rows = np.zeros(2, np.dtype([("x", "<i4")]))
+    required = Definition.from_schema({"x": "INT32"}, id=7)
+    with pair() as (source, receiver):
+        assert source.send_many(batch, flush=True, definition=given) == 1000
+        assert source.send_many(rows, flush=True, definition=required) == 2
+        messages = [data for part in collect(receiver, 1002) for data in payloads(part)]
+        back = given.decode_columns(messages[:1000])
+        assert {name: back[name].to_list() for name in back} == columns
+        assert required.decode_many(messages[1000:])["x"].tolist() == [0, 0]
+        with pytest.raises(PDMError, match="row 1"):
+            source.send_many({"x": [1, None]}, definition=given)
+        with pytest.raises(ValueError, match="dtype and definition"):
+            source.send_many(batch, definition=given, dtype="i4")

@@ -35,11 +35,13 @@ SOURCES = (
     "um_py_direct.c",
     "um_py_each.c",
     "um_py_arrow.c",
-    "um_py_requests.c",
-    "um_py_immediate.c",
     "um_py_pdm.c",
     "um_py_pdm_text.c",
     "um_py_pdm_columns.c",
+    "um_py_pdm_arrow.c",
+    "um_py_pdm_encode.c",
+    "um_py_requests.c",
+    "um_py_immediate.c",
     "um_py_fast.c",
 )
 
@@ -390,6 +392,14 @@ struct um_arrow_stream {
     const char *(*get_last_error)(um_arrow_stream_t *stream);
     void (*release)(um_arrow_stream_t *stream); void *private_data;
 };
+
+typedef struct um_py_pdm_fault_stct { int error, field; int64_t row; char text[200]; } um_py_pdm_fault_t;
+typedef struct um_py_pdm_encoded_stct {
+    unsigned char *data; size_t size, room; int64_t *ends; um_py_pdm_fault_t fault;
+} um_py_pdm_encoded_t;
+int um_py_pdm_encode(const um_py_pdm_column_t *fields, size_t count, um_arrow_schema_t *const *schemas,
+                     um_arrow_array_t *const *arrays, int64_t at, int64_t rows, const char *key, uint32_t section,
+                     um_py_pdm_encoded_t *out);
 """
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from um_cffi.batch import Batch
     from um_cffi.binding.pdm_decoded import Column, Columns
+    from um_cffi.binding.pdm_encoded import Encoded
     from um_cffi.binding.pdm_values import Field
     from um_cffi.pdm import Definition
 
@@ -43,16 +44,19 @@ def layout_of(fields: Iterable[Field]) -> np.dtype[Any]:
     return np.dtype(parts)
 
 
-def _places(messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, Any, Any]:
+def _places(messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, Any, Any]:
     """A buffer with all of them, and where each begins and how long it is."""
     import numpy as np
 
     from um_cffi.batch import Batch
     from um_cffi.binding.pdm_decoded import Column
+    from um_cffi.binding.pdm_encoded import Encoded
 
     if isinstance(messages, Batch):
         records = messages._message_records()
         return messages.view, records["offset"], records["length"]
+    if isinstance(messages, Encoded):
+        return messages.data, messages.offsets[:-1].astype(np.uint64), np.diff(messages.offsets).astype(np.uint32)
     if isinstance(messages, Column):
         if messages.field.type.scalar is not Type.MESSAGE or messages.data_offsets is None:
             raise TypeError(f"a column of {messages.field.type.name}: give one of messages")
@@ -73,7 +77,7 @@ def _places(messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) ->
     return b"".join(messages), offsets, lengths
 
 
-def _table(messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, npt.NDArray[Any]]:
+def _table(messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]) -> tuple[Any, npt.NDArray[Any]]:
     """A buffer with all of them, and rows of offset and length."""
     import numpy as np
 
@@ -88,7 +92,7 @@ def _key(definition: Definition) -> bytes:
 
 
 def decode(
-    definition: Definition, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]
+    definition: Definition, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]
 ) -> npt.NDArray[Any]:
     """Definition.decode_many(), finalized."""
     import numpy as np
@@ -115,7 +119,9 @@ def decode(
     return out
 
 
-def columns_of(definition: Definition, messages: Batch | Column | npt.NDArray[np.uint8] | Sequence[Any]) -> Columns:
+def columns_of(
+    definition: Definition, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]
+) -> Columns:
     """Definition.decode_columns(), finalized."""
     import numpy as np
 

@@ -23,6 +23,14 @@ _MILLION = 1_000_000
 _EXPONENTS, _MANTISSAS = "exponent", "mantissa"
 
 
+def taken(pointer: Any, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
+    """Memory that C has made, which goes with the array."""
+    kind = np.dtype(dtype)
+    size = count * kind.itemsize
+    owner = ffi.gc(ffi.cast("char *", pointer), lib.um_py_pdm_free, size)
+    return np.frombuffer(ffi.buffer(owner, size), kind)
+
+
 class _Buffers:
     """What C has filled: parts of the memory that was given to it, and what it has made itself."""
 
@@ -38,10 +46,7 @@ class _Buffers:
 
     def grown(self, pointer: Any, dtype: npt.DTypeLike, count: int) -> npt.NDArray[Any]:
         """Memory of C, which goes with the array."""
-        kind = np.dtype(dtype)
-        size = count * kind.itemsize
-        owner = ffi.gc(ffi.cast("char *", pointer), lib.um_py_pdm_free, size)
-        return np.frombuffer(ffi.buffer(owner, size), kind)
+        return taken(pointer, dtype, count)
 
 
 class Column:
