@@ -337,6 +337,22 @@ def test_values_that_do_not_fit_are_refused(kind: str, values: Any, text: str) -
         given.encode_many({"x": values})
 
 
+def test_structured_arrays_are_not_rounded_either() -> None:
+    given = Definition.from_schema({"f": "FLOAT", "d": "DOUBLE"}, id=5)
+    wide = np.zeros(2, [("f", "<i8"), ("d", "<u8")])
+    wide["f"], wide["d"] = [1 << 24, -3 << 40], [(1 << 53), 1 << 63]
+    assert given.decode_many(given.encode_many(wide))["d"].tolist() == [float(1 << 53), float(1 << 63)]
+    for name, value in (("f", (1 << 24) + 1), ("d", (1 << 53) + 1), ("d", (1 << 64) - 1)):
+        wrong = wide.copy()
+        wrong[name][1] = value
+        with pytest.raises(ValueError, match="rounded"):
+            given.encode_many(wrong)
+    large = np.zeros(1, [("f", "<f8"), ("d", "<f8")])
+    large["f"] = 1e39
+    with pytest.raises(ValueError, match="too large"):
+        given.encode_many(large)
+
+
 def test_columns_that_are_missing_or_too_many() -> None:
     given = Definition.from_schema({"x": "INT32", "o": "STRING?"}, id=5)
     for columns, errnum in (
@@ -413,15 +429,24 @@ class Forged:
 
     def __init__(self, column: Any, change: Any) -> None:
         self._column, self._change = column, change
+        self._kept: Any = None
+        self._array: Any = None
+        self._children = 0
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         from um_cffi.binding import arrow
         from um_cffi.binding._fast import arrow_pointer
         from um_cffi.binding._native import ffi
 
-        schema, array = arrow.capsules(self._column)
-        self._change(ffi.cast("um_arrow_array_t *", arrow_pointer(array, "arrow_array")), ffi)
-        return schema, array
+        schema, self._kept = arrow.capsules(self._column)
+        self._array = ffi.cast("um_arrow_array_t *", arrow_pointer(self._kept, "arrow_array"))
+        self._children = self._array.n_children
+        self._change(self._array, ffi)
+        return schema, self._kept
+
+    def mend(self) -> None:
+        """Before it is released, which frees its children."""
+        self._array.n_children = self._children
 
 
 def text_column() -> Any:
@@ -474,8 +499,10 @@ FORGED: list[tuple[str, Any, Any]] = [
 def test_arrow_data_that_is_not_valid_is_refused(kind: str, column: Any, change: Any) -> None:
     given = Definition.from_schema({"x": kind}, id=5)
     assert len(given.encode_many({"x": Forged(column(), lambda array, ffi: None)})) == 4
+    forged = Forged(column(), change)
     with pytest.raises(ValueError, match="not valid"):
-        given.encode_many({"x": Forged(column(), change)})
+        given.encode_many({"x": forged})
+    forged.mend()
 
 
 def test_a_column_shorter_than_its_batch_is_refused() -> None:

@@ -208,7 +208,7 @@ def _fill_column(section: npt.NDArray[Any], given: npt.NDArray[Any], name: str) 
             _fill_column(section[name], values, part)
         return
     try:
-        with np.errstate(invalid="ignore"):  # of what is no number: seen below
+        with np.errstate(invalid="ignore", over="ignore"):  # seen below
             if kind.kind == "S":
                 values = np.char.encode(values, "utf-8") if values.dtype.kind == "U" else values.astype("S")
             section[name] = values
@@ -221,3 +221,19 @@ def _fill_column(section: npt.NDArray[Any], given: npt.NDArray[Any], name: str) 
         kind.kind in "iu" and not np.can_cast(values.dtype, kind, "safe") and not np.array_equal(section[name], values)
     ):
         raise ValueError(f"{name}: a number is no {kind.name}")
+    elif kind.kind == "f" and not _same_reals(section[name], values):
+        raise ValueError(f"{name}: a number would be rounded, or is too large for a {kind.name}")
+
+
+def _same_reals(made: npt.NDArray[Any], given: npt.NDArray[Any]) -> bool:
+    """Whether integers are still the same as floats, and no float has become infinite."""
+    import numpy as np
+
+    if given.dtype.kind in "iu":
+        digits = {4: 24, 8: 53}[made.dtype.itemsize]
+        size = np.abs(given.astype(given.dtype.newbyteorder("="))).astype(np.uint64)
+        lowest = np.maximum(size & (~size + np.uint64(1)), np.uint64(1))
+        return bool((size // lowest < np.uint64(1 << digits)).all())
+    if given.dtype.kind == "f" and given.dtype.itemsize > made.dtype.itemsize:
+        return bool((np.isfinite(made) | ~np.isfinite(given)).all())
+    return True
