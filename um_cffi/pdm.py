@@ -309,12 +309,12 @@ class Definition:
     @overload
     def encode_many(self, values: Mapping[Any, Any] | ArrowArray | ArrowStream) -> Encoded: ...
     def encode_many(self, values: Any) -> npt.NDArray[np.uint8] | Encoded:
-        """Messages of columns, ready for Source.send_many(). Of a structured array whose fields are those of `dtype`
-        one row of bytes for each. Of a mapping from names to columns (numpy arrays, Arrow arrays, lists with None for
-        what is missing) and of Arrow data (record batches, tables, frames of polars, Columns) an Encoded, by one pass
-        in C; optional fields may be null or left out. Raises PDMError (REQ_FIELD_NOT_SET, FIELD_NOT_FOUND for a column
-        that is no field, NOMEM) and ValueError, with the column and the row, for what does not fit in its field:
-        numbers out of range, integers that a float would round, texts too long, null elements of lists."""
+        """Messages of columns, the `values`, ready for Source.send_many(). Of a structured array whose fields are those
+        of `dtype` one row of bytes for each. Of a mapping from names to columns (numpy arrays, Arrow arrays, lists with
+        None for what is missing) and of Arrow data (record batches, tables, frames of polars, Columns) an Encoded, by
+        one pass in C; optional fields may be null or left out. Raises PDMError (REQ_FIELD_NOT_SET, FIELD_NOT_FOUND for
+        a column that is no field, NOMEM) and ValueError, with the column and the row, for what does not fit in its
+        field: numbers out of range, integers that a float would round, texts too long, null elements of lists."""
         self.finalize()
         if isinstance(values, Mapping) or is_arrow(values):
             return joined(list(parts_of(self, values)))

@@ -50,7 +50,8 @@ class _Buffers:
 
 
 class Column:
-    """One field of many messages, a row for each. Any thread; what it gives must not be written to.
+    """One field of many messages, a row for each: `rows` of the `field`, which C has `made` in `memory`. Any thread;
+    what it gives must not be written to.
 
     `values` holds the elements one behind the other: numbers as numbers, booleans as booleans, timestamps as
     datetime64[us], decimals as (exp, mant), texts, blobs and nested messages as bytes without what separates them.
@@ -197,7 +198,7 @@ class Column:
 
 
 class Columns(Mapping[Any, Column]):
-    """All fields of many messages: a mapping from the names of the fields to a Column each.
+    """All fields of many messages: a mapping from the names of the fields to `columns` of one `length`.
 
     Arrow libraries take it as a record batch, without a copy: `pyarrow.record_batch(columns)`,
     `polars.DataFrame(columns)`. Numbers, booleans and texts have the Arrow types of that name, texts and bytes those

@@ -27,8 +27,8 @@ _MILLION = 1_000_000
 
 
 class Encoded:
-    """Messages one behind the other, as Definition.encode_many() makes them: Source.send_many() and decode_columns()
-    take it, and it is Arrow data, a binary array. Any thread.
+    """Messages one behind the other, as Definition.encode_many() makes them: `data` are their bytes, `offsets` where
+    each begins. Source.send_many() and decode_columns() take it, and it is Arrow data, a binary array. Any thread.
     """
 
     __slots__ = ("data", "offsets")
