@@ -12,6 +12,7 @@
 #include "base/um_list.h"
 #include "base/um_lock.h"
 #include "base/um_mem.h"
+#include "config/um_attr.h"
 #include "core/um_context.h"
 #include "core/um_event_queue.h"
 #include "core/um_receiver.h"
@@ -164,15 +165,16 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 static int create_wildcard(struct branch *branch, const char *expression)
 {
     lbm_hypertopic_rcv_t *h = branch->owner;
-    lbm_wildcard_rcv_attr_t *attr;
-    if (lbm_wildcard_rcv_attr_create(&attr) != 0) {
+    struct um_attr *attr = um_attr_create(UM_SCOPE_WILDCARD_RECEIVER, UM_ATTR_CURRENT);
+    if (attr == NULL) {
         return -1;
     }
-    int rc = lbm_wildcard_rcv_attr_str_setopt(attr, "pattern_type", "pcre");
+    int rc = um_attr_str_set(attr, "pattern_type", "pcre");
     if (rc == 0) {
-        rc = um_wildcard_create(&branch->wrcv, h->ctx, expression, NULL, attr, on_message, branch, h->evq);
+        rc = um_wildcard_create(&branch->wrcv, h->ctx, expression, NULL, (const lbm_wildcard_rcv_attr_t *)attr,
+                                on_message, branch, h->evq);
     }
-    lbm_wildcard_rcv_attr_delete(attr);
+    um_attr_destroy(attr);
     return rc;
 }
 
