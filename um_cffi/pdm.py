@@ -305,9 +305,9 @@ class Definition:
         return pdm_columns.columns_of(self, messages)
 
     @overload
-    def encode_many(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]: ...
-    @overload
     def encode_many(self, values: Mapping[Any, Any] | ArrowArray | ArrowStream) -> Encoded: ...
+    @overload
+    def encode_many(self, values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]: ...
     def encode_many(self, values: Any) -> npt.NDArray[np.uint8] | Encoded:
         """Messages of columns, the `values`, ready for Source.send_many(). Of a structured array whose fields are those
         of `dtype` one row of bytes for each. Of a mapping from names to columns (numpy arrays, Arrow arrays, lists with

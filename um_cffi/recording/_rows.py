@@ -21,6 +21,7 @@ from um_cffi.recording import _layout
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    from typing_extensions import TypeAlias
 
     from um_cffi.batch import Batch
 
@@ -34,7 +35,7 @@ _LOSS = int(MessageType.LOSS)
 _MESSAGES = (int(MessageType.DATA), int(MessageType.REQUEST))
 _WAY_BACK: int = lib.um_py_way_back_size()
 
-Ints = npt.NDArray[np.int64]
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 Texts = Optional[list[Optional[bytes]]]
 
 
