@@ -51,7 +51,10 @@ def row(name: str, definition: pdm.Definition, columns: dict[str, Any], count: i
     target = np.empty_like(made.data)
     copied = seconds(lambda: np.copyto(target, made.data))
     fixed = all(field.fixed_required for field in definition)
-    array = seconds(lambda: definition.decode_many(made)) if fixed else None
+    room = np.zeros(count, definition.dtype if fixed else np.uint8)  # as `target`: memory that was used before
+    if fixed:
+        definition.decode_many(made)  # malloc() gives memory back to the system until something as large was freed
+    array = seconds(lambda: definition.decode_many(made, out=room)) if fixed else None
     arrow = seconds(lambda: definition.decode_columns(made).__arrow_c_array__())
     encoded = seconds(lambda: definition.encode_many(columns))
     single = loop(definition, made) * count / COUNT

@@ -287,15 +287,19 @@ class Definition:
         return pdm_columns.layout_of(self._fields)
 
     def decode_many(
-        self, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]
+        self,
+        messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any],
+        out: npt.NDArray[Any] | None = None,
     ) -> npt.NDArray[Any]:
         """The fixed-required fields of many messages as one structured array; `array["price"]` is a column. One pass
         in C, no object of Python for each message. `messages` is a Batch, of which the records of messages are taken,
         an array of rows as encode_many() gives it, a column of nested messages, of which rows without one are left out,
-        or a sequence of buffers. Raises PDMError (MSG_INVALID) naming the
-        first that is not of this id and version."""
+        or a sequence of buffers. With `out`, an array of `dtype` that is long enough, rows are put there, and what is
+        returned is its beginning: batch after batch into the same memory takes half the time. Raises PDMError
+        (MSG_INVALID) naming the first that is not of this id and version, InvalidArgument for an `out` that does not
+        fit."""
         self.finalize()
-        return pdm_columns.decode(self, messages)
+        return pdm_columns.decode(self, messages, out)
 
     def decode_columns(self, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]) -> Columns:
         """All fields of many messages as columns: numbers, texts, lists, with what is missing marked as such; Arrow

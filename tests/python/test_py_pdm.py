@@ -13,7 +13,7 @@ from typing import Any, Optional
 import numpy as np
 import pytest
 
-from um_cffi import pdm
+from um_cffi import InvalidArgument, pdm
 from um_cffi.pdm import Decimal, Definition, Message, PDMError, Timestamp, Type
 
 NINE = {
@@ -280,6 +280,22 @@ def test_many_messages_are_columns_in_one_pass() -> None:
     for name in ROW.names or ():
         assert (decoded[name] == given[name]).all() and (rows_decoded[name] == given[name]).all(), name
     assert len(definition.decode_many([])) == 0
+
+
+def test_many_messages_are_decoded_into_memory_that_is_used_again() -> None:
+    definition = Definition.from_dtype(ROW, id=6)
+    given = rows(10)
+    room = np.zeros(12, definition.dtype)
+    for batch in (given[:10], given[3:5], given[:0]):
+        decoded = definition.decode_many(definition.encode_many(batch), out=room)
+        assert len(decoded) == len(batch) and np.shares_memory(decoded, room) == (len(batch) > 0)
+        assert all((decoded[name] == batch[name]).all() for name in ROW.names or ())
+    readonly = np.zeros(12, definition.dtype)
+    readonly.flags.writeable = False
+    wrong = (np.zeros(12, np.int64), room[::2], room.reshape(3, 4), readonly, [0] * 12, np.zeros(9, definition.dtype))
+    for out in wrong:
+        with pytest.raises(InvalidArgument, match="out"):
+            definition.decode_many(definition.encode_many(given), out=out)  # type: ignore[arg-type, unused-ignore]
 
 
 def test_messages_with_other_segments_are_columns_too() -> None:

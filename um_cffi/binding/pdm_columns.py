@@ -6,7 +6,9 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.arguments import shown
 from um_cffi.binding.pdm_values import DTYPES, FORMATS, PDMError, Type
+from um_cffi.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,15 +93,35 @@ def _key(definition: Definition) -> bytes:
     return struct.pack("<BBi", *definition.version, definition.id)
 
 
+def _room(layout: np.dtype[Any], count: int, out: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    """An array for so many rows, or the beginning of one that is used again."""
+    import numpy as np
+
+    if out is None:
+        return np.empty(count, layout)
+    if not isinstance(out, np.ndarray):
+        raise InvalidArgument(f"decode_many(): out is {shown(out)}: must be a numpy array")
+    if out.dtype != layout or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
+        raise InvalidArgument(
+            f"decode_many(): out is an array of shape {out.shape} and dtype {out.dtype}: must be one-dimensional, "
+            f"contiguous, writable and of the definition's dtype, {layout}"
+        )
+    if len(out) < count:
+        raise InvalidArgument(f"decode_many(): out has room for {len(out)} of {count} messages: make it longer")
+    return out[:count]
+
+
 def decode(
-    definition: Definition, messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any]
+    definition: Definition,
+    messages: Batch | Column | Encoded | npt.NDArray[np.uint8] | Sequence[Any],
+    out: npt.NDArray[Any] | None = None,
 ) -> npt.NDArray[Any]:
     """Definition.decode_many(), finalized."""
     import numpy as np
 
     layout = definition.dtype
     base, table = _table(messages)
-    out = np.empty(len(table), layout)
+    out = _room(layout, len(table), out)
     if len(table) == 0:
         return out
     big, some = np.zeros(len(table), np.uint8), ffi.new("int *")
