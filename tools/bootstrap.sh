@@ -3,12 +3,13 @@
 # sudo) and a Python virtual environment in .venv. Safe to run again; says what it does.
 #
 #   tools/bootstrap.sh build     compilers and libraries
-#   tools/bootstrap.sh demo      build + the demo's Python packages
+#   tools/bootstrap.sh demo      build + the demo's Python packages; with --spark also PySpark and a Java runtime
 #   tools/bootstrap.sh test      everything that `make test` uses (also the default)
 #   tools/bootstrap.sh bench     test + the libraries that `make bench` compares with
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:-test}
+with=${2:-}
 
 say() { printf '%s\n' "-- $*"; }
 
@@ -91,6 +92,18 @@ broker() {
     rm -rf "$folder"
 }
 
+# Spark runs on Java, 17 or later; any that is there will do.
+java_runtime() {
+    local version=
+    local java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+    if command -v "$java" >/dev/null; then
+        version=$("$java" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -1)
+    fi
+    if [ "${version:-0}" -lt 17 ]; then
+        system_packages default-jre-headless
+    fi
+}
+
 python_packages() {
     local requirements=$1 stamp
     if [ ! -x .venv/bin/python ]; then
@@ -110,18 +123,24 @@ case "$purpose" in
     demo)
         system_packages "${demo_packages[@]}"
         python_packages tools/requirements-demo.txt
+        if [ "$with" = --spark ]; then
+            java_runtime
+            python_packages tools/requirements-spark.txt
+        fi
         ;;
     test | bench)
         if [ "$purpose" = test ]; then system_packages "${test_packages[@]}"; else system_packages "${bench_packages[@]}"; fi
         python_packages tools/requirements-demo.txt
         python_packages tools/requirements-test.txt
+        java_runtime
+        python_packages tools/requirements-spark.txt
         broker
         if [ "$purpose" = bench ] && ! python_packages tools/requirements-bench.txt; then
             say "not installed: $(tr '\n' ' ' <tools/requirements-bench.txt)- the comparisons with it are left out"
         fi
         ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo|test|bench]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo [--spark]|test|bench]" >&2
         exit 2
         ;;
 esac

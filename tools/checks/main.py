@@ -27,12 +27,13 @@ STAGES: dict[str, Tree | None] = {
     "kills": RELEASE,
     "mutations": RELEASE,
     "python": RELEASE,
+    "spark": RELEASE,
     "asan": ASAN,
     "asan-python": ASAN,
     "tsan": TSAN,
     "fuzz": FUZZ,
 }
-SOAK_STAGES = ("build", "sim", "kills", "mutations", "python", "fuzz")  # those with longer counts
+SOAK_STAGES = ("build", "sim", "kills", "mutations", "python", "spark", "fuzz")  # those with longer counts
 CHECK_STAGES = ("build", "format", "lint", "c", "python")
 ONLY_SOAK = ("sim", "kills", "mutations")
 LAST_WORDS = 20_000  # characters of what failed, told again at the end, shared by the jobs
@@ -70,6 +71,7 @@ class Plan:
             "kills": soak.kills_jobs,
             "mutations": soak.mutation_jobs,
             "python": self._python,
+            "spark": self._spark,
             "asan": lambda name: ctests.jobs_of(ASAN, name, self.seeds(sanitized=True), self.times),
             "asan-python": pytests.jobs_of_sanitizers,
             "tsan": lambda name: ctests.jobs_of(TSAN, name, self.seeds(sanitized=True), self.times, threaded=True),
@@ -79,8 +81,13 @@ class Plan:
         return [job for job in jobs if self.only in job.name]
 
     def _python(self, stage: str) -> list[Job]:
-        figures = {"UM_SOAK": "1", "UM_FIGURES": str(record.FIGURES)} if self.soak else None
-        return pytests.jobs_of_release(stage, figures, self.check)
+        return pytests.jobs_of_release(stage, self._long(), self.check)
+
+    def _long(self) -> dict[str, str] | None:
+        return {"UM_SOAK": "1", "UM_FIGURES": str(record.FIGURES)} if self.soak else None
+
+    def _spark(self, stage: str) -> list[Job]:
+        return pytests.jobs_of_spark(stage, self._long())
 
     def _note(self, what: str, value: str) -> None:
         if self.soak:

@@ -18,6 +18,8 @@ from .process import CORES, ROOT, Tally, failure, run
 from .schedule import Job
 
 FOLDERS = ("tests/python", "tests/wire", "tests/net")
+SPARK = "tests/spark"
+SHARED_SESSION = "test_spark_"  # files of one process: one Java machine serves them all
 INSIDE = "test_py_"
 WHEEL = ("test_i2_", "test_i3_", "test_i4_")
 ONE_WORKER = (INSIDE, "test_install_i1", "test_types", "test_api_surface", *WHEEL)
@@ -53,7 +55,7 @@ def run_pytest(files: Sequence[str], workers: int, env: dict[str, str], marks: s
     """One run of pytest, counted."""
     several = workers > 1 and importlib.util.find_spec("xdist")
     side_by_side = ["-n", str(workers), "--max-worker-restart=0"] if several else NO_WORKERS
-    inside = all(Path(file).name.startswith(INSIDE) for file in files)
+    inside = all(Path(file).name.startswith(INSIDE) or file.startswith(f"{SPARK}/") for file in files)
     command = ["tests/support/inside.py"] if inside else ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
     outcome = run([sys.executable, *command, "-rfE", "-m", marks, *NO_PLUGINS, *side_by_side, *files], seconds, env)
     last = ["", *LAST.findall(outcome.output)][-1]
@@ -114,6 +116,16 @@ def jobs_of_release(stage: str, soak: dict[str, str] | None = None, quick: bool 
     if quick:
         return files_jobs([file for file in others if not Path(file).name.startswith(PACKAGING)], stage, env)
     return files_jobs(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
+
+
+def jobs_of_spark(stage: str, soak: dict[str, str] | None = None) -> list[Job]:
+    """What uses the session of all shares a job; the others start programs with sessions of their own."""
+    env = {**environment(RELEASE), **(soak or {})}
+    seconds = SOAK_HANG_SECONDS if soak else HANG_SECONDS
+    files = all_files((SPARK,))
+    shared = [file for file in files if Path(file).name.startswith(SHARED_SESSION)]
+    others = [file for file in files if file not in shared]
+    return files_jobs(shared, stage, env, "session", seconds) + files_jobs(others, stage, env, seconds=seconds)
 
 
 def jobs_of_sanitizers(stage: str) -> list[Job]:
