@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import shown
 from um_cffi.binding.attributes import Attributes
+from um_cffi.binding.lifetime import SLICE_MS
+from um_cffi.binding.located import located
 from um_cffi.errors import InvalidArgument, check, raise_last
 from um_cffi.properties import Extras, made_of
 from um_cffi.receiver import Receiver
@@ -16,14 +20,16 @@ from um_cffi.source import Source
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    import numpy.typing as npt
     from typing_extensions import Unpack
 
     from um_cffi.binding.options import SourceOptions
     from um_cffi.context import Context
     from um_cffi.dispatch import EventQueue
     from um_cffi.events import SourceEvent
+    from um_cffi.pdm import Definition
     from um_cffi.properties import PropertyValue
-    from um_cffi.source import Payload
+    from um_cffi.source import Payload, Payloads
 
 _WIDTHS = {32: lib.LBM_SRC_SEND_EX_FLAG_HF_32, 64: lib.LBM_SRC_SEND_EX_FLAG_HF_64}
 
@@ -36,8 +42,8 @@ class HFSource(Source):
     one may fail. Who numbers the messages, and how, is the application's: numbers go up, and may have gaps. `bits` is
     the width of the numbers, 32 or 64; it must be the same on all sources of the topic.
 
-    Messages that are sent without a number, which are those of send_many() and of requests too, are not merged: each
-    HFReceiver gets them as they come, from every source. Everything else is as with Source: `on_event`, `queue`,
+    Messages that are sent without a number, which are those of requests too, are not merged: each HFReceiver gets them
+    as they come, from every source. Everything else is as with Source: `on_event`, `queue`,
     `retain`, `options` or keywords, threads and errors. Numbered messages of one source are sent by one thread at a
     time, so that they go out in their order. All transports but LBT-SMX (InvalidArgument).
     """
@@ -148,6 +154,72 @@ class HFSource(Source):
         """
         await self._asend(data, flush, self._numbered("asend()", number, optional, properties, channel))
 
+    def send_many(
+        self,
+        messages: Payloads | Mapping[Any, Any],
+        flush: bool = False,
+        *,
+        dtype: npt.DTypeLike | None = None,
+        definition: Definition | None = None,
+        numbers: int | npt.ArrayLike | None = None,
+    ) -> int:
+        """Send many numbered messages with one call that loops in C; returns their number.
+
+        `numbers` is that of the first message, which each further one follows by 1, or an array of integers, one for
+        each message; None: without numbers, past the merge of the receivers. Everything else, `flush` and errors with
+        their `sent` included, is as with Source.send_many(). InvalidArgument for numbers that do not have the width of
+        the source, or that are not as many as the messages; nothing is sent of a part with such.
+        """
+        if numbers is None:
+            return super().send_many(messages, flush, dtype=dtype, definition=definition)
+        sent = 0
+        try:
+            numbering = _Numbering(self._name, self._bits, numbers)
+            found = located(messages, dtype, definition)
+            if found is None:
+                for message in _each(messages):
+                    self.send(message, number=numbering.part(sent, 1)[0])
+                    sent += 1
+            else:
+                for base, offsets, lengths, _kept in found:
+                    sent = self._send_numbered(base, offsets, lengths, numbering, sent)
+            numbering.check_end(sent)
+            if flush:
+                self.flush()
+            return sent
+        except BaseException as error:
+            error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
+            raise
+
+    def _send_numbered(
+        self,
+        base: int,
+        offsets: npt.NDArray[np.uint64],
+        lengths: npt.NDArray[np.uint32],
+        numbering: _Numbering,
+        before: int,
+    ) -> int:
+        """The messages of one part, behind `before` others; how many have been sent then."""
+        self._check_open()
+        first, column = numbering.part(before, len(offsets))
+        extras = Extras(None)
+        extras.sent.hf_flags = _WIDTHS[self._bits]
+        extras.sent.hf_number = first
+        numbers = ffi.NULL if column is None else ffi.from_buffer("uint64_t[]", column)
+        where = ffi.from_buffer("uint64_t[]", offsets), ffi.from_buffer("uint32_t[]", lengths)
+        sent = ffi.new("size_t *")
+        data = ffi.cast("char *", base)
+        left = (self._state, data, *where, numbers, len(offsets), 0, extras.sent, SLICE_MS, sent)
+        try:
+            while lib.um_py_send_many_numbered(*left) != 0:
+                if lib.lbm_errnum() != lib.LBM_EWOULDBLOCK:
+                    self._check_open()
+                    raise_last()
+        except BaseException as error:
+            error.sent = int(sent[0])  # type: ignore[attr-defined]
+            raise
+        return before + len(offsets)
+
     def send_rcv_reset(self, number: int) -> None:
         """Tell receivers that `number` comes next, whatever came before, as after a restart with lower numbers.
 
@@ -170,6 +242,57 @@ class HFSource(Source):
         assert extras is not None
         extras.sent.hf_reset = 1
         return extras
+
+
+class _Numbering:
+    """The numbers of the messages of one send_many()."""
+
+    def __init__(self, source: str, bits: int, numbers: int | npt.ArrayLike) -> None:
+        self._source = source
+        self._end = 1 << bits
+        self._first = 0
+        self._column: npt.NDArray[np.uint64] | None = None
+        if hasattr(numbers, "__index__") and not isinstance(numbers, np.ndarray):
+            self._first = numbers.__index__()
+            return
+        given = np.asarray(numbers)
+        if given.ndim != 1 or (given.dtype.kind not in "iu" and len(given)):
+            raise self._wrong(f"numbers {shown(numbers)}: must be an int, or an array of integers of one dimension")
+        if len(given) and (int(given.min()) < 0 or int(given.max()) >= self._end):
+            wrong = int(given.min()) if int(given.min()) < 0 else int(given.max())
+            raise self._wrong(f"number {wrong}: must be 0 or more, and have at most {bits} bits")
+        self._column = np.ascontiguousarray(given, np.uint64)
+
+    def _wrong(self, text: str) -> InvalidArgument:
+        return InvalidArgument(f"send_many() of the {self._source}: {text}")
+
+    def part(self, before: int, count: int) -> tuple[int, npt.NDArray[np.uint64] | None]:
+        """Of `count` messages behind `before` others: the first number, and all of them where they are a column."""
+        if self._column is not None:
+            if before + count > len(self._column):
+                raise self._wrong(f"{len(self._column)} numbers for more messages: give one for each")
+            column = self._column[before : before + count]
+            return int(column[0]) if count else 0, column
+        first = self._first + before
+        if first < 0 or first + count > self._end:
+            bits = self._end.bit_length() - 1
+            raise self._wrong(
+                f"numbers {first} to {first + count - 1}: must be 0 or more, and have at most {bits} bits"
+            )
+        return first, None
+
+    def check_end(self, sent: int) -> None:
+        """InvalidArgument when there are more numbers than messages."""
+        if self._column is not None and len(self._column) != sent:
+            raise self._wrong(f"{len(self._column)} numbers for {sent} messages: give one for each")
+
+
+def _each(messages: Any) -> Iterator[Any]:
+    if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
+        raise InvalidArgument(
+            f"send_many() of {shown(messages)}: give messages, as a list of bytes, an array or a frame"
+        )
+    return iter(messages)
 
 
 class HFReceiver(Receiver):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from pairs import HANG, collect, loopback, scaled, until
 
@@ -28,6 +29,7 @@ from um_cffi import (
     UmError,
     WildcardReceiver,
     WouldBlock,
+    pdm,
 )
 
 COPIES = MessageFlags.HF_DUPLICATE
@@ -253,6 +255,75 @@ def test_messages_outlive_everything() -> None:
     assert whole(kept) and numbers(retained) == [1, 2]
     assert whole([copy.copy(message) for message in kept])
     assert whole([pickle.loads(pickle.dumps(message)) for message in kept])
+
+
+# -- many at once --
+
+
+def many(kind: str) -> Any:
+    """Three messages, b"1" to b"3", in one of the shapes that send_many() takes."""
+    payloads = [b"1", b"2", b"3"]
+    if kind == "array":
+        return np.frombuffer(b"".join(payloads), "u1").reshape(3, 1)[:, :]
+    if kind == "pandas":
+        return pytest.importorskip("pandas").DataFrame({"payload": payloads})
+    if kind == "arrow":
+        return pytest.importorskip("pyarrow").table({"payload": payloads})
+    return payloads if kind == "list" else iter(payloads)
+
+
+@pytest.mark.parametrize("kind", ["list", "iterator", "array", "pandas", "arrow"])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_send_many_numbers_from_the_first_or_by_a_column(kind: str, bits: Any) -> None:
+    with merged(bits=bits) as (sources, receiver):
+        assert sources[0].send_many(many(kind), numbers=1, flush=True) == 3
+        assert sources[1].send_many(many(kind), numbers=np.array([1, 2, 3]), flush=True) == 3
+        got = take(receiver, 3)
+        assert [message.hf_number for message in got] == [1, 2, 3]
+        assert [bytes(message) for message in got] == [b"1", b"2", b"3"]
+        column = np.array([4, 9, 2**bits - 1], np.uint64)
+        assert sources[1].send_many(many(kind), numbers=column, flush=True) == 3
+        assert [message.hf_number for message in take(receiver, 1)] == [4]
+
+
+def test_send_many_of_batches_and_definitions_numbers_them() -> None:
+    trade = pdm.Definition.from_schema({"price": "DOUBLE"}, id=3)
+    with merged(events=False) as (sources, receiver):
+        assert sources[0].send_many({"price": [1.5, 2.5]}, definition=trade, numbers=7, flush=True) == 2
+        assert sources[1].send_many({"price": [1.5, 2.5]}, definition=trade, numbers=7, flush=True) == 2
+        batches = collect(receiver, 2, 1)
+        got = [message for batch in batches for message in batch.messages()]
+        assert [(message.hf_number, trade.parse(message.data)["price"]) for message in got] == [(7, 1.5), (8, 2.5)]
+        for batch in batches:
+            sources[1].send_many(batch, numbers=9 + batch.records["sequence_number"], flush=True)
+        again = [message for batch in collect(receiver, 2, 1) for message in batch.messages()]
+        assert [message.hf_number for message in again] == [16, 17]
+        assert [message.data for message in again] == [message.data for message in got]
+
+
+def test_many_thousand_numbered_messages_wait_for_room() -> None:
+    count = scaled(100_000)
+    rows = np.arange(count, dtype="<u8").reshape(-1, 1)
+    with merged(1, bits=64, events=False) as ((source,), receiver):
+        sender = threading.Thread(target=source.send_many, args=(rows, True), kwargs={"numbers": 5})
+        sender.start()
+        got = [message for batch in collect(receiver, count, 1) for message in batch.messages()]
+        sender.join()
+        assert [message.hf_number for message in got] == list(range(5, count + 5))
+        assert bytes(got[-1].data) == rows[-1].tobytes()
+
+
+@pytest.mark.parametrize(
+    "wrong", [-1, 2**32 - 2, 2**70, [1, 2], [1, 2, 3, 4], [1.0, 2.0, 3.0], [[1, 2, 3]], [-1, 0, 1], "1"]
+)
+@pytest.mark.parametrize("kind", ["list", "array"])
+def test_wrong_numbers_of_send_many_are_refused(wrong: Any, kind: str) -> None:
+    with loopback() as ctx, HFSource(ctx, "numbers") as source:
+        with pytest.raises(InvalidArgument, match="number") as caught:
+            source.send_many(many(kind), numbers=wrong)
+        assert 0 <= caught.value.sent <= 3  # type: ignore[attr-defined]
+        with pytest.raises(InvalidArgument, match="list of bytes"):
+            source.send_many("text", numbers=1)  # type: ignore[arg-type]
 
 
 # -- mistakes --

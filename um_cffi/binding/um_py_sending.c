@@ -3,6 +3,9 @@
  * behind um_py_bridge.c by build.py.
  */
 
+/* Messages sent between two looks whether the source is being closed. */
+#define UM_PY_NUMBERED_RUN 1024
+
 /* What goes with a message. The properties are only read: they have been asked for their bytes before. */
 typedef struct um_py_extras_stct {
     lbm_msg_properties_t *properties; /* NULL: none */
@@ -78,4 +81,38 @@ static int um_py_send_with(um_py_source_t *state, const char *data, size_t len, 
             !um_py_await_room(state, seen, &deadline, &spins))
             return result;
     }
+}
+
+/*
+ * As um_py_send_many() with offsets, of messages of hot failover: the i-th has the number numbers[i], or, where numbers
+ * is NULL, extras->hf_number + i. extras->hf_flags says how wide they are. Threads of the application, one at a time
+ * for each source, so that the numbers keep their order.
+ */
+static int um_py_send_many_numbered(um_py_source_t *state, const char *base, const uint64_t *offsets,
+                                    const uint32_t *lengths, const uint64_t *numbers, size_t count, int flags,
+                                    const um_py_extras_t *extras, int slice_ms, size_t *sent)
+{
+    um_py_extras_t one = *extras;
+    lbm_src_send_ex_info_t info;
+    struct timespec deadline;
+    unsigned spins = 0;
+    um_py_deadline(&deadline, slice_ms);
+    while (*sent < count) {
+        uint64_t seen;
+        lbm_src_t *src = um_py_source_enter(state, &seen);
+        if (src == NULL)
+            return -1;
+        size_t before = *sent;
+        int result = 0;
+        for (; *sent < count && result == 0 && *sent - before < UM_PY_NUMBERED_RUN; *sent += result == 0) {
+            um_py_extras_fill(&info, extras);
+            one.hf_number = numbers != NULL ? numbers[*sent] : extras->hf_number + *sent;
+            int how = LBM_SRC_NONBLOCK | (*sent + 1 == count ? flags : 0);
+            result = um_py_send_numbered(src, base + offsets[*sent], lengths[*sent], NULL, 0, how, &info, &one);
+        }
+        um_py_source_leave(state);
+        if (result != 0 && (lbm_errnum() != LBM_EWOULDBLOCK || !um_py_await_room(state, seen, &deadline, &spins)))
+            return result;
+    }
+    return 0;
 }
