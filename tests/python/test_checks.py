@@ -46,13 +46,28 @@ def test_jobs_that_wait_run_beside_those_that_work(monkeypatch: pytest.MonkeyPat
     assert begun_together(jobs[1:]) == [*names[1:], "waits"]
 
 
-def test_what_is_given_seconds_has_less_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or less would be done in these seconds."""
+def test_what_runs_in_the_background_takes_nobodys_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there are processors, beside as many others as without them, and not beside what runs alone."""
     monkeypatch.setattr(schedule, "CORES", 2)
-    metered = job("metered", 7)
-    metered.metered = True
-    assert begun_together([job("works", 9), metered, job("other", 5)]) == ["works", "metered"]
-    assert begun_together([job("works", 9), job("works too", 8), metered]) == ["works", "works too"]
+    behind = [job(name, 20) for name in ("fuzz", "fuzz too", "fuzz as well")]
+    for each in behind:
+        each.background = True
+    others = [job("long", 9), job("middle", 5), job("other", 4), job("short", 1)]
+    assert begun_together([*behind, *others]) == ["fuzz", "fuzz too", "long", "middle", "other"]
+    alone = job("alone", 99, alone=True)
+    assert begun_together([behind[0], alone]) == ["fuzz"]
+    assert schedule.next_to_begin([behind[0]], [alone]) is None
+
+
+def test_a_program_with_a_budget_is_asked_to_end_when_it_has_used_it() -> None:
+    program = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(f'asked at {os.getpriority(os.PRIO_PROCESS, 0)}'))\n"
+        "while True: pass\n"
+    )
+    outcome = process.run([sys.executable, "-c", program], 60, budget=0.5)
+    assert (outcome.code, outcome.output) == (1, f"asked at {process.LOW_PRIORITY}\n")
+    assert outcome.cpu >= 0.5
 
 
 def test_what_runs_alone_comes_last_and_with_nothing_beside_it() -> None:

@@ -3,9 +3,9 @@
 Jobs have a time and a share of the processors, both from the last recording (tests/times.tsv). The longest begin first;
 a job that works needs a processor, one that mostly waits runs beside those that work; what is judged by time runs with
 nothing beside it, at the end. Shares are means, and a job that waits in this second leaves its part to others, so that
-one more is begun than would fit. Beside what is given seconds, not work, it is not: less would be done in them. Such
-jobs begin where there is room, most of them late. A job may bring further jobs when it has ended: a build brings the
-tests of its tree.
+one more is begun than would fit. What is given processor seconds, whenever it gets them, runs in the background from
+the time when it can, at a low priority: it fills what the others leave idle. A job may bring further jobs when it has
+ended: a build brings the tests of its tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from .process import CORES, ROOT, Tally, kill_everything
 TIMES = ROOT / "tests" / "times.tsv"
 UNKNOWN_SECONDS = 20.0
 SLACK = 1.0  # of a processor more than there are; with 0.4, one seventh of two processors was idle
-SLACK_METERED = 0.4  # beside a metered job
 LEAST_SHARE = 0.05
 JOBS_AT_ONCE = 4 * CORES
 HEARTBEAT_SECONDS = 30.0
@@ -38,7 +37,7 @@ class Job:
     follow: Callable[[], list[Job]] = list
     urgent: bool = False  # others wait for it
     alone: bool = False
-    metered: bool = False  # works for a given time
+    background: bool = False  # at a low priority, beside whatever else runs
     recorded: bool = True  # not a build: its time depends on what is left to build
     seconds: float = UNKNOWN_SECONDS  # expected
     share: float = 1.0  # processors it keeps busy, as a mean
@@ -80,9 +79,11 @@ def fits(job: Job, running: Iterable[Job]) -> bool:
     beside = list(running)
     if job.alone or any(other.alone for other in beside):
         return not beside
-    used = sum(other.share for other in beside)
-    slack = SLACK_METERED if any(each.metered for each in [job, *beside]) else SLACK
-    return len(beside) < JOBS_AT_ONCE and used + min(job.share, 1.0) <= CORES + slack
+    if job.background:
+        return sum(other.background for other in beside) < CORES
+    ahead = [other for other in beside if not other.background]
+    used = sum(other.share for other in ahead)
+    return len(ahead) < JOBS_AT_ONCE and used + min(job.share, 1.0) <= CORES + SLACK
 
 
 def order(jobs: Iterable[Job]) -> list[Job]:
