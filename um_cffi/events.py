@@ -68,7 +68,7 @@ class MessageFlags(IntFlag):
     HF_PASS_THROUGH = lib.LBM_MSG_FLAG_HF_PASS_THROUGH
     """From a source without hot failover."""
     RETRANSMIT = lib.LBM_MSG_FLAG_RETRANSMIT
-    """Recovered, not from the live stream."""
+    """Replayed by late join, not from the live stream."""
     IMMEDIATE = lib.LBM_MSG_FLAG_IMMEDIATE
     """Sent as an immediate message, without a source."""
     HF_DUPLICATE = lib.LBM_MSG_FLAG_HF_DUPLICATE
@@ -82,7 +82,7 @@ class MessageFlags(IntFlag):
     HF_64 = lib.LBM_MSG_FLAG_HF_64
     """With a hot-failover sequence number of 64 bits."""
     OTR = lib.LBM_MSG_FLAG_OTR
-    """Recovered off the transport."""
+    """Recovered off the transport, which had lost it."""
     ANSWERABLE = lib.UM_MSG_FLAG_ANSWERABLE
     """A REQUEST, which `respond()` answers."""
     PROPERTIES = lib.UM_MSG_FLAG_PROPERTIES

@@ -39,7 +39,7 @@ int lbm_multicast_immediate_request(lbm_request_t **reqp, lbm_context_t *ctx, co
         *reqp = NULL;
     }
     if (check(ctx, topic, data, len, __func__) != 0 ||
-        um_request_open(ctx, &call, __func__, "Core-20223-9", "Sending multicast immediate request") != 0) {
+        um_request_open(ctx, &call, __func__, "Core-5688-3919", "Sending multicast immediate request") != 0) {
         return -1;
     }
     um_request_headers(*reqp, &headers);

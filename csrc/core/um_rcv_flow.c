@@ -109,9 +109,10 @@ static int flags_of(uint16_t batch_flags)
            ((batch_flags & UM_LBMC_BATCH_END) ? LBM_MSG_FLAG_END_BATCH : 0);
 }
 
+/* Late join has its flag, recovery of gaps another one. */
 static int recovery_flags_of(uint32_t present)
 {
-    return LBM_MSG_FLAG_RETRANSMIT | ((present & UM_LBMC_RECOVERED) != 0 ? LBM_MSG_FLAG_OTR : 0);
+    return (present & UM_LBMC_RECOVERED) != 0 ? LBM_MSG_FLAG_OTR : LBM_MSG_FLAG_RETRANSMIT;
 }
 
 /* Where the answers go when the request does not say: where its source is heard. */

@@ -121,7 +121,7 @@ static bool has_source(const lbm_context_t *ctx, uint32_t topic_idx)
 }
 
 /* All sources are looked at for the line only. */
-static void log_no_source(struct um_retransmissions *retransmissions, const char *ip, uint32_t topic_idx,
+static void log_no_source(struct um_retransmissions *retransmissions, const char *ip, bool begins, uint32_t topic_idx,
                           uint64_t now_ns)
 {
     if (now_ns < retransmissions->next_look_ns) {
@@ -131,6 +131,9 @@ static void log_no_source(struct um_retransmissions *retransmissions, const char
     if (has_source(retransmissions->ctx, topic_idx)) {
         um_log(UM_LOG_INFO, "Core-9612-2",
                "received lji request, but Late-Join not configured: from ip[%s] for topic[%u]", ip, topic_idx);
+    } else if (begins) {
+        um_log(UM_LOG_INFO, "Core-5688-699", "received lji request for unknown source: from ip[%s] for topic[%u]", ip,
+               topic_idx);
     } else {
         um_log(UM_LOG_INFO, "Core-5688-696", "received retransmit request for unknown source[%u] from ip[%s]",
                topic_idx, ip);
@@ -152,7 +155,7 @@ static void on_dropped(void *user, enum um_retransmitter_drop why, const struct 
                        "Attempting to Respond to a Request from %s with port set to zero.", ip);
         break;
     case UM_RETRANSMITTER_NO_SOURCE:
-        log_no_source(retransmissions, ip, topic_idx, now_ns);
+        log_no_source(retransmissions, ip, asker->begins, topic_idx, now_ns);
         break;
     case UM_RETRANSMITTER_NOT_KEPT:
         um_log_limited(limit, now_ns, DROP_LOG_INTERVAL_NS, UM_LOG_DEBUG, "Core-20211-1",
@@ -201,13 +204,15 @@ static void on_request(void *user, const struct um_lbmc_msg *msg, struct um_buf 
                        uint64_t now_ns)
 {
     struct um_retransmissions *retransmissions = user;
-    const struct um_retransmitter_asker asker = asker_of(msg, from);
+    struct um_retransmitter_asker asker = asker_of(msg, from);
     bool measured = retransmissions->requests++ % MEASURED_EVERY == 0;
     uint64_t begin_ns = measured ? um_clock_ns() : 0;
     if ((msg->present & UM_LBMC_HAS_LJI_REQ) != 0) {
+        asker.begins = true;
         um_retransmitter_on_lji_req(retransmissions->engine, now_ns, &msg->lji_req, &asker);
     }
     if ((msg->present & UM_LBMC_HAS_RXREQ) != 0) {
+        asker.begins = false;
         um_retransmitter_on_rxreq(retransmissions->engine, now_ns, &msg->rxreq, &asker);
     }
     if (measured) { /* less what others of this machine had of it meanwhile */

@@ -33,6 +33,7 @@ struct um_retransmitter_asker {
     uint32_t ip;             /* network order: of the connection the request came on */
     size_t len;              /* of the request on that connection */
     const uint8_t *instance; /* 8 bytes: its context; NULL: unknown */
+    bool begins;             /* it asks what there is, not for a message */
 };
 
 struct um_retransmitter_answer {

@@ -14,12 +14,23 @@ _Static_assert(UM_TR_NAME_MAX == UM_LBMR_NAME_MAX, "a topic that the cache takes
 
 /* ---- advertisements ---- */
 
+/* It offers something over a request port, and has none. */
+static void tell_portless(struct um_tr_engine *engine, const struct um_lbmr_tir *tir,
+                          const struct um_lbmr_option *option)
+{
+    bool late_join = (option->u.exfunc.functionality & UM_LBMR_EXFUNC_LATE_JOIN) != 0;
+    char shown[256];
+    um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING,
+                   late_join ? "Core-5988-5" : "Core-6361-2",
+                   "Topic Advertisement [%s] contains %s, but its port is set to zero: ignored",
+                   um_tr_printable(tir->name, shown), late_join ? "late join" : "EXFUNC information");
+}
+
 static void read_options(struct um_tr_engine *engine, const struct um_lbmr_tir *tir, uint32_t from_ip,
                          struct um_tr_source *out)
 {
     struct um_lbmr_option option;
     size_t offset = 0;
-    char shown[256];
     while (um_lbmr_next_option(tir, &offset, &option)) {
         switch (option.type) {
         case UM_LBMR_OPT_OTID:
@@ -38,10 +49,7 @@ static void read_options(struct um_tr_engine *engine, const struct um_lbmr_tir *
             break;
         case UM_LBMR_OPT_EXFUNC:
             if (option.u.exfunc.src_port == 0) {
-                um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6361-2",
-                               "Topic Advertisement [%s] contains EXFUNC Info but port is set to zero. "
-                               "Ignoring invalid EXFUNC Info.",
-                               um_tr_printable(tir->name, shown));
+                tell_portless(engine, tir, &option);
                 break;
             }
             out->functionality = option.u.exfunc.functionality;

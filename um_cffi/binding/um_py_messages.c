@@ -302,7 +302,7 @@ static PyObject *um_py_message_flags(um_py_message_t *message, void *closure)
 
 static PyObject *um_py_message_retransmit(um_py_message_t *message, void *closure)
 {
-    return PyBool_FromLong(message->record->flags & LBM_MSG_FLAG_RETRANSMIT);
+    return PyBool_FromLong(message->record->flags & (LBM_MSG_FLAG_RETRANSMIT | LBM_MSG_FLAG_OTR));
 }
 
 static PyObject *um_py_message_kind(um_py_message_t *message, void *closure)

@@ -14,7 +14,7 @@ from um_cffi.recording import _layout
 from um_cffi.recording._rows import Ints, Part, lost_part
 from um_cffi.recording._segment import OpenSegment
 
-_RETRANSMIT = int(MessageFlags.RETRANSMIT)
+_RETRANSMIT = int(MessageFlags.RETRANSMIT | MessageFlags.OTR)
 _IMMEDIATE = int(MessageFlags.IMMEDIATE)
 _FRAGMENT_MIN = 400  # bytes of a message in a fragment, at least: each fragment has a number, the last one's is told
 

@@ -479,8 +479,9 @@ static void on_idle_timer(struct um_timer *timer, uint64_t now_ns)
     size_t queued = peer->state != UM_PEER_DEAD ? idle_expired(peer, now_ns) : 0;
     um_lock_give(&out->lock);
     if (queued > 0) {
-        um_log_limited(&out->queued_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-9003-7",
-                       "unicast connection to %s: %zu bytes are still queued, it stays open",
+        um_log_limited(&out->queued_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5688-3702",
+                       "unicast connection to %s: %zu bytes of responses or immediate messages are still queued when "
+                       "its response_tcp_deletion_timeout is over; it stays open",
                        peer_name(peer, name, sizeof name), queued);
     }
     um_unicast_serve(out);

@@ -9,7 +9,7 @@
 
 #define ALL "10000000"
 
-/* What came, as text: "R0 R1 2 3": numbers, R for those that were retransmitted. */
+/* What came, as text: "R0 R1 2 O3": numbers, R for those that were replayed, O for those recovered from a gap. */
 struct replay {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -31,7 +31,10 @@ static int replay_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     if (msg->type == LBM_MSG_DATA) {
         size_t used = strlen(r->text);
         snprintf(r->text + used, sizeof r->text - used, "%s%s%u", used == 0 ? "" : " ",
-                 (msg->flags & LBM_MSG_FLAG_RETRANSMIT) != 0 ? "R" : "", msg->sequence_number);
+                 (msg->flags & LBM_MSG_FLAG_RETRANSMIT) != 0 ? "R"
+                 : (msg->flags & LBM_MSG_FLAG_OTR) != 0      ? "O"
+                                                             : "",
+                 msg->sequence_number);
         r->count++;
         r->bytes += (unsigned)msg->len;
         for (size_t i = 0; i < msg->len; i++) {
@@ -562,6 +565,7 @@ TEST(with_naks_off_and_loss_recovery_delivers_every_message)
     TEST_NEEDS_NET();
     enum { MESSAGES = 600 };
     struct replay r = REPLAY_INIT;
+    watch_log("Core-5480-1");
     lbm_context_t *sender = net_context(), *ctx = net_context();
     MUST(lbm_context_set_nak_cutoff(ctx, LBM_NAK_CUTOFF_FLAG_DISABLE_NAKS));
     lbm_src_t *src = retaining_source(sender, "lossy", "lbt-rm", ALL);
@@ -583,13 +587,15 @@ TEST(with_naks_off_and_loss_recovery_delivers_every_message)
     send_many(src, 20);
     CHECK(replay_wait(&r, MESSAGES));
     const char *text = replay_text(&r);
-    CHECK(strstr(text, "R") != NULL);
+    CHECK(strchr(text, 'O') != NULL && strchr(text, 'R') == NULL);
+    CHECK(log_hits >= 1 && log_level == LBM_LOG_WARNING && strstr(log_line, "OTR Initiated for [lossy][LBTRM:") != NULL);
     int last = -1;
     for (const char *at = text; *at != 0; at += strcspn(at, " "), at += *at == ' ') {
-        int number = atoi(at + (*at == 'R'));
+        int number = atoi(at + (*at == 'O'));
         CHECK(last < 0 || number == last + 1);
         last = number;
     }
+    MUST(lbm_log(NULL, NULL));
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(ctx));
