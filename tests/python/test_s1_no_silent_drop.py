@@ -86,7 +86,7 @@ EXEMPT = {
     "resolver/um_tr_engine.c:learn_domain": "the datagram is used, only its domain is not; logged",
     "resolver/um_tr_inbox.c:um_tr_send_to": "the result is counted by the engine",
     "resolver/um_tr_receiver_side.c:ignorable": "sources of transports this context cannot join, or of another host",
-    "resolver/um_tr_receiver_side.c:read_options": "the record is used, only one option is not; logged",
+    "resolver/um_tr_receiver_side.c:tell_portless": "the record is used, only one option is not; logged",
     "transport/udp/um_udp_receivers.c:um_udp_tell_unknown": HELPER,
     "transport/udp/um_udp_receivers.c:um_udp_rcv_session_kernel_drops": REPORT,
     "transport/udp/um_udp_receivers.c:um_udp_watch_drops": REPORT,

@@ -588,7 +588,8 @@ TEST(with_naks_off_and_loss_recovery_delivers_every_message)
     CHECK(replay_wait(&r, MESSAGES));
     const char *text = replay_text(&r);
     CHECK(strchr(text, 'O') != NULL && strchr(text, 'R') == NULL);
-    CHECK(log_hits >= 1 && log_level == LBM_LOG_WARNING && strstr(log_line, "OTR Initiated for [lossy][LBTRM:") != NULL);
+    CHECK(log_hits >= 1 && log_level == LBM_LOG_WARNING &&
+          strstr(log_line, "OTR Initiated for [lossy][LBTRM:") != NULL);
     int last = -1;
     for (const char *at = text; *at != 0; at += strcspn(at, " "), at += *at == ' ') {
         int number = atoi(at + (*at == 'O'));

@@ -112,9 +112,8 @@ static int advertise_on_loop(void *arg)
 {
     struct portless *portless = arg;
     const lbm_src_t *src = portless->src;
-    struct um_tr_advert_spec spec = {.topic = "portless",
-                                     .functionality = UM_LBMR_EXFUNC_LATE_JOIN,
-                                     .request_ip = src->ctx->env.request_ip.s_addr};
+    struct um_tr_advert_spec spec = {
+        .topic = "portless", .functionality = UM_LBMR_EXFUNC_LATE_JOIN, .request_ip = src->ctx->env.request_ip.s_addr};
     um_src_stream_source_info(&src->stream, &spec.info);
     portless->advert = um_resolver_advertise(src->ctx->resolver, &spec, src->topic->opts);
     return portless->advert != NULL ? 0 : -1;
@@ -170,10 +169,8 @@ static bool answered_with(const char *id, const char *text, size_t (*write_it)(u
 
 static size_t lji_req(uint8_t *out, uint32_t topic_idx)
 {
-    const struct um_lbmc_lji_req req = {.request_idx = 1,
-                                        .topic_idx = topic_idx,
-                                        .ip = htonl(INADDR_LOOPBACK),
-                                        .port = 1};
+    const struct um_lbmc_lji_req req = {
+        .request_idx = 1, .topic_idx = topic_idx, .ip = htonl(INADDR_LOOPBACK), .port = 1};
     um_lbmc_put_control_hdr(out, UM_LBMC_HDR_LJI_REQ, UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_LJI_REQ_LEN);
     um_lbmc_put_lji_req(out + UM_LBMC_CONTROL_HDR_LEN, UM_LBMC_HDR_NONE, &req);
     return UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_LJI_REQ_LEN;
@@ -209,8 +206,8 @@ static size_t retransmit_unasked(uint8_t *out, const lbm_src_t *plain)
 TEST(requests_for_what_is_not_kept_or_not_there_and_answers_nobody_asked_for_are_told_apart)
 {
     TEST_NEEDS_NET();
-    CHECK(answered_with("Core-5688-699", "received lji request for unknown source: from ip[127.0.0.1]",
-                        join_at_nothing));
+    CHECK(
+        answered_with("Core-5688-699", "received lji request for unknown source: from ip[127.0.0.1]", join_at_nothing));
     CHECK(answered_with("Core-9612-2", "Late-Join not configured: from ip[127.0.0.1]", join_at_plain));
     CHECK(answered_with("Core-5688-696", "received retransmit request for unknown source[", ask_nothing));
     CHECK(answered_with("Core-5688-692", "request index, 77, not found", retransmit_unasked));
