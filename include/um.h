@@ -345,8 +345,17 @@ LBMExpDLL int um_msg_properties_bytes(lbm_msg_properties_t *properties, const vo
 /** In um_record_t.flags: the message has properties, in its tail, see um_record_tail_sized(). */
 #define UM_MSG_FLAG_PROPERTIES 0x10000000
 
-/** In um_record_t.flags: the message came on a channel, to a receiver with subscriptions; its number is in its tail. */
+/**
+ * In um_record_t.flags: the message came on a channel, to a receiver with subscriptions or after
+ * um_collector_see_numbers(); its number is in its tail.
+ */
 #define UM_MSG_FLAG_CHANNEL 0x08000000
+
+/**
+ * In um_record_t.flags, after um_collector_see_numbers(): an empty message by which a source of hot failover tells that
+ * the number in its tail comes next (lbm_hf_src_send_rcv_reset()).
+ */
+#define UM_MSG_FLAG_HF_RESET 0x04000000
 
 /** For lbmpdm_msg_create() of lbmpdm.h: the serialized message has no offset table when that would be empty. */
 #define UM_PDM_MSG_FLAG_NO_EMPTY_OFFSET_TABLE 0x100
@@ -507,8 +516,9 @@ LBMExpDLL int um_collector_fd(um_collector_t *collector);
 /**
  * Records of messages that have a number of hot failover bear it from now on (LBM_MSG_FLAG_HF_32 or LBM_MSG_FLAG_HF_64,
  * um_record_tail_t.hf_number), although the receiver is a plain one, which gets what every source sends;
- * sequence_number stays that of the source. For recorders. Before the collector is given to a receiver. Returns 0, or
- * -1 with LBM_EINVAL. Any thread. May be called in a context-thread callback: yes.
+ * sequence_number stays that of the source. So do those that came on a channel (UM_MSG_FLAG_CHANNEL), without a
+ * subscription, and resets are marked (UM_MSG_FLAG_HF_RESET). For recorders. Before the collector is given to a
+ * receiver. Returns 0, or -1 with LBM_EINVAL. Any thread. May be called in a context-thread callback: yes.
  */
 LBMExpDLL int um_collector_see_numbers(um_collector_t *collector);
 

@@ -89,6 +89,8 @@ class MessageFlags(IntFlag):
     """With properties, which `properties` of the Message reads."""
     CHANNEL = lib.UM_MSG_FLAG_CHANNEL
     """On a channel, which `channel` of the Message tells."""
+    HF_RESET = lib.UM_MSG_FLAG_HF_RESET
+    """Of what a recorder gets: empty, and tells that numbers of hot failover begin again with `hf_number`."""
     HR_TIMESTAMP = lib.UM_MSG_FLAG_HR_TIMESTAMP
     """`timestamp_ns` was taken by the network card or the kernel."""
 

@@ -287,15 +287,24 @@ static void find_tail(struct um_arrival *a, lbm_serialized_response_t *way_back)
     }
 }
 
-/* For who wants to know, what the source says of a message that no receiver of hot failover has merged. */
-static void find_number_of_source(struct um_arrival *a)
+/* For who wants to know, what the source says of a message that no receiver of hot failover has merged, and of its
+ * channel. */
+static void find_numbers_of_source(struct um_arrival *a)
 {
+    const struct um_msg *msg = (const struct um_msg *)a->msg;
     struct um_lbmc_hf told;
-    if (a->payload && a->origin != NULL && (a->msg->flags & UM_RECORD_HF) == 0 &&
-        um_lbmc_get_hf(a->origin->lane->chain, &told)) {
+    if (!a->payload) {
+        return;
+    }
+    if (msg->channel.flags != 0) {
+        a->tail.channel = msg->channel.channel_number;
+        a->tail_flags |= UM_MSG_FLAG_CHANNEL;
+    }
+    if (a->origin != NULL && (a->msg->flags & UM_RECORD_HF) == 0 && um_lbmc_get_hf(a->origin->lane->chain, &told)) {
         a->tail.hf_number = told.sqn;
         a->tail_flags |= told.wide ? LBM_MSG_FLAG_HF_64 : LBM_MSG_FLAG_HF_32;
         a->tail_flags |= (told.flags & UM_LBMC_HF_OPTIONAL) != 0 ? LBM_MSG_FLAG_HF_OPTIONAL : 0;
+        a->tail_flags |= (told.flags & UM_LBMC_HF_RESET) != 0 ? UM_MSG_FLAG_HF_RESET : 0;
     }
 }
 
@@ -331,7 +340,7 @@ static __attribute__((noinline)) void append_any(um_collector_t *c, struct um_co
     }
     find_number(&a);
     if (c->sees_numbers) {
-        find_number_of_source(&a);
+        find_numbers_of_source(&a);
     }
     um_lock_take(&c->lock);
     failure = c->on_full != UM_ON_FULL_CONFLATE ? gather(c, &a, &hold) : conflate(c, &a);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -71,21 +72,43 @@ def test_rows_have_what_came_with_a_message(tmp_path: Path) -> None:
             plain.send(b"with", properties={"sent": 1_700_000_000_123_456_789, "yes": True, "text": "ö", "half": 0.5})
             plain.send(b"again", properties={"sent": "no number"})
             hot.send(b"numbered", number=2**64 - 1)
-            hot.send(b"optional", number=7, optional=True, properties={"a": "b"})
-            hot.send(b"past the merge")
+            hot.send(b"optional", number=7, optional=True, properties={"a": "b"}, channel=2**32 - 1)
+            hot.send(b"past the merge", channel=0)
+            plain.send(b"c", channel=5)
+            plain.send(b"d", channel=6, properties={"a": 1})
             sending.flush()
-            until(lambda: recorder.stats().messages == 6)
-    bare, full, again = rows(tmp_path, "plain")
+            until(lambda: recorder.stats().messages == 8)
+    bare, full, again, *others = rows(tmp_path, "plain")
     assert (bare["kind"], bare["count"], bare["properties"], bare["hf_number"]) == ("message", 1, None, None)
     assert (bare["source"][:4], bare["channel"]) == ("TCP:", None)
     assert bare["timestamp"].value > 1_600_000_000_000_000_000 and bare["source_timestamp"] is None
     assert dict(full["properties"]) == {"sent": "1700000000123456789", "yes": "true", "text": "ö", "half": "0.5"}
     assert full["source_timestamp"].value == 1_700_000_000_123_456_789
     assert full["flags"] & MessageFlags.PROPERTIES and again["source_timestamp"] is None
+    assert [(row["payload"], row["channel"]) for row in others] == [(b"c", 5), (b"d", 6)]
     first, second, third = rows(tmp_path, "hot")
+    assert [row["channel"] for row in (first, second, third)] == [None, 2**32 - 1, 0]
+    assert dict(others[1]["properties"]) == {"a": "1"} and others[1]["flags"] & MessageFlags.CHANNEL
     assert (first["hf_number"], second["hf_number"], third["hf_number"]) == (2**64 - 1, 7, None)
     assert [row["sequence"] for row in (first, second, third)] == [0, 1, 2]
     assert second["flags"] & MessageFlags.HF_OPTIONAL and dict(second["properties"]) == {"a": "b"}
+
+
+def test_resets_of_hot_failover_are_rows_of_their_own(tmp_path: Path) -> None:
+    with contexts() as (sending, receiving), Recorder(receiving, tmp_path, ".*", **QUICK) as recorder:
+        hot = HFSource(sending, "hot", bits=64, retain=100)
+        hot.send(b"before", number=2**40)
+        hot.send_rcv_reset(3)
+        hot.send(b"", number=3, flush=True)
+        until(lambda: recorder.stats().messages == 2)
+    found = [(row["kind"], row["sequence"], row["count"], row["hf_number"], row["payload"]) for row in rows(tmp_path)]
+    assert found == [
+        ("message", 0, 1, 2**40, b"before"),
+        ("reset", 1, 1, 3, None),
+        ("message", 2, 1, 3, b""),
+    ]
+    (segment,) = Recording(tmp_path).segments()
+    assert (segment.rows, segment.messages, segment.lost, segment.next) == (3, 2, 0, 3)
 
 
 def test_a_batch_of_any_shape_keeps_its_payloads(tmp_path: Path) -> None:
@@ -199,6 +222,31 @@ def test_numbers_that_begin_again_are_another_session(tmp_path: Path) -> None:
     assert rest is not None and rest.numbers.tolist() == [0, 1] and stream.next == 2**32 + 5
     stream.renew()
     assert stream.take(rest, 0.0) is None and (stream.next, stream.session) == (2, "abc.7.1")
+
+
+def test_what_another_source_of_the_same_name_keeps_is_recorded(tmp_path: Path) -> None:
+    """It says when it is joined how far it is, which is less than was recorded of the one before it: what it keeps is
+    new, from the first retransmitted message on. Its name is what the first one had because the manifest is made so."""
+    with contexts() as (sending, _), Source(sending, "news", retain=1000) as source:
+        source.send(b"0", flush=True)
+        with recording(tmp_path) as recorder:
+            until(lambda: recorder.stats().messages == 1)
+        (segment,) = Recording(tmp_path).segments()
+        with (tmp_path / "manifest.jsonl").open("a") as file:
+            names = {"topic": "news", "source": segment.source, "session": segment.session}
+            file.write(json.dumps({"op": "position", **names, "next": 5000}) + "\n")
+        for number in range(1, 100):
+            source.send(b"%d" % number, flush=True)
+        expected = [b"%d" % number for number in range(100)]
+        for _ in range(2):  # the second recorder continues what the first one has begun
+            expected.append(b"live")
+            with recording(tmp_path) as recorder:
+                source.send(b"live", flush=True)
+                until(lambda: sum(row["session"] == f"{segment.session}.1" for row in rows(tmp_path)) >= len(expected))
+                assert (recorder.stats().repeated, recorder.stats().unfilled) == (0, 0)
+            again = [row["payload"] for row in rows(tmp_path) if row["session"] == f"{segment.session}.1"]
+            assert again == expected
+    check_numbers(tmp_path)
 
 
 def test_one_process_at_a_time_records_into_a_folder(tmp_path: Path) -> None:

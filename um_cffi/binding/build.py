@@ -92,6 +92,7 @@ enum { UM_ON_FULL_PAUSE, UM_ON_FULL_DROP_NEWEST, UM_ON_FULL_DROP_OLDEST, UM_ON_F
 #define UM_MSG_FLAG_ANSWERABLE ...
 #define UM_MSG_FLAG_PROPERTIES ...
 #define UM_MSG_FLAG_CHANNEL ...
+#define UM_MSG_FLAG_HF_RESET ...
 
 typedef struct { const char *name; char *data; size_t size; int type; ...; } lbm_msg_properties_iter_t;
 int lbm_msg_properties_create(lbm_msg_properties_t **properties);
@@ -235,7 +236,8 @@ int um_py_mapping_add(um_py_mapping_t *mapping, lbm_xsp_t *xsp, const char *sour
 void um_py_mapping_remove(um_py_mapping_t *mapping, const lbm_xsp_t *xsp);
 um_py_positions_t *um_py_positions_create(void);
 void um_py_positions_delete(um_py_positions_t *positions);
-int um_py_positions_set(um_py_positions_t *positions, const char *source, uint32_t wanted);
+int um_py_positions_set(um_py_positions_t *positions, const char *source, uint32_t epoch, uint32_t wanted);
+uint32_t um_py_positions_epoch(um_py_positions_t *positions, const char *source);
 void um_py_positions_forget(um_py_positions_t *positions, const char *source);
 int um_py_positions_install(um_py_positions_t *positions, lbm_rcv_topic_attr_t *attr);
 int um_py_way_back_size(void);

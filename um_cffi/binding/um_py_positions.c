@@ -8,6 +8,7 @@
 typedef struct um_py_position_stct {
     struct um_py_position_stct *next;
     uint32_t wanted; /* sequence number */
+    uint32_t epoch;  /* how often the source has turned out to be another one of the same name */
     char source[];
 } um_py_position_t;
 
@@ -48,8 +49,8 @@ static um_py_position_t **um_py_position_of(um_py_positions_t *positions, const 
     return where;
 }
 
-/* 0; -1: no memory. */
-static int um_py_positions_set(um_py_positions_t *positions, const char *source, uint32_t wanted)
+/* 0; -1: no memory. What is said of an epoch that is over says nothing about the source that is there now. */
+static int um_py_positions_set(um_py_positions_t *positions, const char *source, uint32_t epoch, uint32_t wanted)
 {
     int result = 0;
     pthread_mutex_lock(&positions->lock);
@@ -59,15 +60,26 @@ static int um_py_positions_set(um_py_positions_t *positions, const char *source,
         position = calloc(1, sizeof *position + size);
         if (position != NULL) {
             memcpy(position->source, source, size);
+            position->epoch = epoch;
             *where = position;
         }
     }
-    if (position != NULL)
-        position->wanted = wanted;
-    else
+    if (position == NULL)
         result = -1;
+    else if (position->epoch == epoch)
+        position->wanted = wanted;
     pthread_mutex_unlock(&positions->lock);
     return result;
+}
+
+/* How often a source has turned out to have begun again; 0 of one that is not known. */
+static uint32_t um_py_positions_epoch(um_py_positions_t *positions, const char *source)
+{
+    pthread_mutex_lock(&positions->lock);
+    const um_py_position_t *position = *um_py_position_of(positions, source);
+    uint32_t epoch = position == NULL ? 0 : position->epoch;
+    pthread_mutex_unlock(&positions->lock);
+    return epoch;
 }
 
 static void um_py_positions_forget(um_py_positions_t *positions, const char *source)
@@ -80,14 +92,20 @@ static void um_py_positions_forget(um_py_positions_t *positions, const char *sou
     free(position);
 }
 
-/* The library's question; low_sequence_number is the answer. */
+/* The library's question; low_sequence_number is the answer. What a source tells of itself when it is joined is newer
+ * than all that came of it before: one whose last number is older than what was recorded has begun again under the same
+ * name, and everything that it keeps is new. */
 static int um_py_positions_begin(lbm_ume_rcv_recovery_info_ex_func_info_t *info, void *clientd)
 {
     um_py_positions_t *positions = clientd;
     pthread_mutex_lock(&positions->lock);
-    const um_py_position_t *position = *um_py_position_of(positions, info->source);
-    if (position != NULL)
+    um_py_position_t *position = *um_py_position_of(positions, info->source);
+    if (position != NULL && (int32_t)(position->wanted - (info->high_sequence_number + 1)) > 0) {
+        position->epoch++;
+        position->wanted = info->low_sequence_number;
+    } else if (position != NULL) {
         info->low_sequence_number = position->wanted;
+    }
     pthread_mutex_unlock(&positions->lock);
     return 0;
 }

@@ -24,8 +24,8 @@ FINISHED = ".arrow"
 MAGIC = b"ARROW1\0\0"
 """How a file of Arrow's IPC format begins. A stream follows, whose end is the end of an open segment."""
 
-KINDS = ("message", "loss", "dropped")
-MESSAGE, LOSS, DROPPED = range(len(KINDS))
+KINDS = ("message", "loss", "dropped", "reset")
+MESSAGE, LOSS, DROPPED, RESET = range(len(KINDS))
 COMPRESSIONS = ("lz4", "zstd", "none")
 
 _NAME_MAX = 180  # bytes of a folder's name; file systems take 255

@@ -8,14 +8,15 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
 
+from um_cffi.binding._native import lib
 from um_cffi.errors import InvalidArgument
 from um_cffi.events import MessageFlags
 from um_cffi.hot_failover import HFSource
-from um_cffi.properties import properties_of
-from um_cffi.recording import _layout
+from um_cffi.properties import Extras, properties_of
 from um_cffi.recording._manifest import Segment
 from um_cffi.recording._recording import Recording
 from um_cffi.source import Source
@@ -23,12 +24,14 @@ from um_cffi.source import Source
 if TYPE_CHECKING:
     from um_cffi.context import Context
 
-_COLUMNS = ("kind", "timestamp", "payload", "flags", "hf_number", "properties_bytes")
+_COLUMNS = ("payload", "flags", "hf_number", "properties_bytes", "channel")
+_SENT = ("message", "reset")
 _HF_64 = int(MessageFlags.HF_64)
-_HF = int(MessageFlags.HF_32) | _HF_64
+_OPTIONAL = int(MessageFlags.HF_OPTIONAL)
 _LATE_NS = 1_000_000  # sleeping for less is not worth it
 
-Row = tuple[int, int, int, bytes, int, Any, Any]
+Row = tuple[int, int, int, bool, list[Any]]
+"""When it came, the number of its session, its number there, whether it is a reset, and _COLUMNS."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +63,10 @@ def replay(
 
     Messages of all topics, or of one `topic`, are sent in the order of their arrival, `speed` times as fast as they
     came; None: as fast as possible. Before the first one, sources are made for all topics, and each waits for so many
-    `receivers` for up to `timeout` seconds. Numbers of hot failover and properties are sent with their messages; a
-    source that had such numbers gets an HFSource of its own. `options` are those of sources. `progress` is called with
-    the number of messages now and then. InvalidArgument when there is no recording, or speed is not above 0.
+    `receivers` for up to `timeout` seconds. Numbers of hot failover, properties and channels are sent with their
+    messages; a source that had such numbers gets an HFSource of its own, which sends resets as well. `options` are
+    those of sources. `progress` is called with the number of messages now and then. InvalidArgument when there is no
+    recording, or speed is not above 0.
     """
     if speed is not None and not 0 < speed <= 1e9:
         raise InvalidArgument(f"replay(): speed {speed!r}: must be above 0, or None for as fast as possible")
@@ -112,7 +116,7 @@ class _Player:
                 first = row[0] if first is None else first
                 self._wait(begin + int((row[0] - first) / self._speed))
             senders[row[1]](row)
-            self._sent += 1
+            self._sent += not row[3]
             if self._progress is not None and self._sent % 1000 == 0:
                 self._progress(self._sent)
         self._ctx.flush()
@@ -127,65 +131,66 @@ class _Player:
             time.sleep(left / 1e9)
 
     def _rows(self, number: int, session: list[Segment]) -> Iterator[Row]:
-        """The messages of a session in their order: time never goes back within one."""
+        """The messages and resets of a session in their order: time never goes back within one."""
         latest = count = 0
         for segment in session:
             for batch in self._recording.batches(segment):
-                kinds = batch.column("kind").indices.to_pylist()
+                kinds = batch.column("kind").cast("string").to_pylist()
                 times = batch.column("timestamp").cast("int64").to_pylist()
-                rest = [batch.column(name).to_pylist() for name in _COLUMNS[2:]]
-                for kind, stamp, payload, flags, hf_number, properties in zip(kinds, times, *rest):
-                    if kind == _layout.MESSAGE:
+                rest = [batch.column(name).to_pylist() for name in _COLUMNS]
+                for kind, stamp, *row in zip(kinds, times, *rest):
+                    if kind in _SENT:
                         latest = max(latest, stamp)
                         count += 1
-                        yield latest, number, count, payload, flags, hf_number, properties
+                        yield latest, number, count, kind == "reset", row
 
     def _sender(self, session: list[Segment]) -> Callable[[Row], None]:
         """What sends the messages of a session."""
         segment = session[0]
-        flags = self._hf_flags(session)
-        if flags:
+        if self._is_numbered(session):
             key = (segment.topic, segment.source)
             numbered = self._numbered.get(key)
             if numbered is None:
-                numbered = HFSource(self._ctx, segment.topic, bits=64 if flags & _HF_64 else 32, options=self._options)
-                self._numbered[key] = numbered
-            optional = int(MessageFlags.HF_OPTIONAL)
-
-            def send_numbered(row: Row) -> None:
-                hf = numbered
-                extras = None if row[6] is None else properties_of(row[6])
-                hf.send(
-                    row[3], number=row[5], optional=row[5] is not None and bool(row[4] & optional), properties=extras
-                )
-
-            return send_numbered
+                numbered = self._numbered[key] = HFSource(self._ctx, segment.topic, bits=64, options=self._options)
+            return partial(_send_numbered, numbered)
         plain = self._plain.get(segment.topic)
         if plain is None:
             plain = self._plain[segment.topic] = Source(self._ctx, segment.topic, options=self._options)
-        send = plain.send
+        return partial(_send_plain, plain)
 
-        def send_plain(row: Row) -> None:
-            if row[6] is None:
-                send(row[3])
-            else:
-                send(row[3], properties=properties_of(row[6]))
-
-        return send_plain
-
-    def _hf_flags(self, session: list[Segment]) -> int:
-        """The width of hot-failover numbers of a session, as the flags of its first message that has one; 0: none."""
-        for segment in session:
-            for batch in self._recording.batches(segment):
-                if batch.column("hf_number").null_count < len(batch):
-                    for flags in batch.column("flags").to_pylist():
-                        if flags & _HF:
-                            return int(flags & _HF)
-        return 0
+    def _is_numbered(self, session: list[Segment]) -> bool:
+        """Whether messages of a session have numbers of hot failover."""
+        return any(
+            batch.column("hf_number").null_count < len(batch)
+            for segment in session
+            for batch in self._recording.batches(segment)
+        )
 
     def close(self) -> None:
         for source in (*self._plain.values(), *self._numbered.values()):
             source.close()
+
+
+def _send_plain(source: Source, row: Row) -> None:
+    payload, _, _, properties, channel = row[4]
+    source.send(payload, properties=None if properties is None else properties_of(properties), channel=channel)
+
+
+def _send_numbered(source: HFSource, row: Row) -> None:
+    """The width of a number is that of the message: a source may have sent both."""
+    payload, flags, number, properties, channel = row[4]
+    extras: Extras | None
+    if row[3]:
+        extras = source._reset("replay()", number)
+    else:
+        optional = number is not None and bool(flags & _OPTIONAL)
+        found = None if properties is None else properties_of(properties)
+        extras = source._numbered("replay()", number, optional, found, channel)
+    if extras is not None and number is not None and not flags & _HF_64:
+        extras.sent.hf_flags = extras.sent.hf_flags & ~lib.LBM_SRC_SEND_EX_FLAG_HF_64 | lib.LBM_SRC_SEND_EX_FLAG_HF_32
+    data, flush = (b"", True) if row[3] else (payload, False)
+    if not source._attempt(data, flush, extras):
+        source._send_waiting(data, flush, extras)
 
 
 def to_parquet(folder: str | os.PathLike[str], out: str | os.PathLike[str], topic: str | None = None) -> list[Path]:

@@ -30,6 +30,9 @@ assert sys.byteorder == "little"  # as records of batches are, see um.h
 _BINARY_REACH = (1 << 31) - 1  # bytes of one Arrow array of binary values
 _KEPT_PROPERTIES = 1024  # texts of properties that are kept, since messages mostly have the same
 _HF = int(MessageFlags.HF_32 | MessageFlags.HF_64)
+_CHANNEL = int(MessageFlags.CHANNEL)
+_PROPERTIES = int(MessageFlags.PROPERTIES)
+_RESET = int(MessageFlags.HF_RESET)
 _BURST = int(MessageType.BURST_LOSS)
 _LOSS = int(MessageType.LOSS)
 _MESSAGES = (int(MessageType.DATA), int(MessageType.REQUEST))
@@ -55,6 +58,8 @@ class Part:
     hf_number: npt.NDArray[np.uint64] | None = None
     properties: Texts = None
     """Of each row the bytes as they travel; None: no row has any."""
+    channel: Ints | None = None
+    """Of rows with the flag CHANNEL; None: no row has any."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -71,6 +76,7 @@ class Part:
             self.payload[rows],
             None if self.hf_number is None else self.hf_number[rows],
             None if self.properties is None else self.properties[rows],
+            None if self.channel is None else self.channel[rows],
         )
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Part:
@@ -86,6 +92,7 @@ class Part:
             None
             if self.properties is None
             else [each for each, is_chosen in zip(self.properties, chosen.tolist()) if is_chosen],
+            None if self.channel is None else self.channel[chosen],
         )
 
     def size(self) -> int:
@@ -141,10 +148,12 @@ def arrived(batch: Batch, dropped: bool = False) -> Iterator[Arrived]:
 def _part(batch: Batch, records: npt.NDArray[np.void], dropped: bool) -> Part:
     types, flags = records["type"], np.ascontiguousarray(records["flags"])
     lost = (types == _LOSS) | (types == _BURST)
+    some = int(np.bitwise_or.reduce(flags, initial=0))
     count: Ints | None = None
     kinds: npt.NDArray[np.int8] | None = None
-    if lost.any():
+    if lost.any() or some & _RESET:
         kinds = np.where(lost, _layout.LOSS, _layout.MESSAGE).astype(np.int8)
+        kinds[(flags & _RESET) != 0] = _layout.RESET
         if dropped:
             kinds[types == _BURST] = _layout.DROPPED
         count = np.ones(len(records), np.int64)
@@ -156,17 +165,17 @@ def _part(batch: Batch, records: npt.NDArray[np.void], dropped: bool) -> Part:
         count,
         flags,
         np.ascontiguousarray(records["timestamp_ns"]),
-        _payload(batch, records, None if kinds is None else lost),
+        _payload(batch, records, None if kinds is None else kinds != _layout.MESSAGE),
     )
-    if np.bitwise_or.reduce(flags, initial=0) & (_HF | int(MessageFlags.PROPERTIES)):
+    if some & (_HF | _PROPERTIES | _CHANNEL):
         _add_tails(batch, records, part)
     return part
 
 
-def _words(batch: Batch, offsets: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The numbers of 64 bits that lie at some offsets of the data."""
-    bytes_of = batch.data[offsets[:, None] + np.arange(8, dtype=np.uint64)]
-    return np.ascontiguousarray(bytes_of).view("<u8").reshape(-1)
+def _words(batch: Batch, offsets: npt.NDArray[np.uint64], size: int = 8) -> npt.NDArray[np.uint64]:
+    """The numbers of `size` bytes that lie at some offsets of the data."""
+    bytes_of = batch.data[offsets[:, None] + np.arange(size, dtype=np.uint64)]
+    return np.ascontiguousarray(bytes_of).view(f"<u{size}").reshape(-1).astype(np.uint64)
 
 
 def _add_tails(batch: Batch, records: npt.NDArray[np.void], part: Part) -> None:
@@ -179,14 +188,19 @@ def _add_tails(batch: Batch, records: npt.NDArray[np.void], part: Part) -> None:
         part.hf_number = np.zeros(len(records), np.uint64)
         part.hf_number[numbered] = _words(batch, places[numbered])
         places = places + np.where(numbered, 8, 0).astype(np.uint64)
-    rows = np.flatnonzero(flags & int(MessageFlags.PROPERTIES))
+    rows = np.flatnonzero(flags & _PROPERTIES)
     if len(rows):
         texts: list[bytes | None] = [None] * len(records)
         view = batch.view
-        lengths = _words(batch, places[rows]).tolist()
-        for row, place, length in zip(rows.tolist(), places[rows].tolist(), lengths):
+        lengths = _words(batch, places[rows])
+        for row, place, length in zip(rows.tolist(), places[rows].tolist(), lengths.tolist()):
             texts[row] = bytes(view[place + 8 : place + 8 + length])
         part.properties = texts
+        places[rows] += lengths + np.uint64(8)
+    rows = np.flatnonzero(flags & _CHANNEL)
+    if len(rows):
+        part.channel = np.zeros(len(records), np.int64)
+        part.channel[rows] = _words(batch, places[rows], 4)
 
 
 def _payload(batch: Batch, records: npt.NDArray[np.void], lost: npt.NDArray[np.bool_] | None) -> pa.Array:
@@ -281,7 +295,9 @@ class Batches:
                 pa.array(sequence),
                 pa.array(count),
                 pa.array(part.flags),
-                pa.nulls(rows, pa.int64()),
+                pa.nulls(rows, pa.int64())
+                if part.channel is None
+                else pa.array(part.channel, mask=(part.flags & _CHANNEL) == 0),
                 pa.nulls(rows, pa.uint64()) if part.hf_number is None else pa.array(part.hf_number, mask=~numbered),
                 time,
                 self._source_time(texts, rows),
@@ -320,6 +336,7 @@ def joined(parts: Sequence[Part]) -> Part:
     pa = _layout.arrow()
     some_lost = any(part.kinds is not None for part in parts)
     some_hf = any(part.hf_number is not None for part in parts)
+    some_channel = any(part.channel is not None for part in parts)
     texts: Texts = None
     if any(part.properties is not None for part in parts):
         texts = [each for part in parts for each in part.properties or [None] * len(part)]
@@ -333,6 +350,9 @@ def joined(parts: Sequence[Part]) -> Part:
     def hf_numbers(part: Part) -> npt.NDArray[np.uint64]:
         return np.zeros(len(part), np.uint64) if part.hf_number is None else part.hf_number
 
+    def channels(part: Part) -> Ints:
+        return np.zeros(len(part), np.int64) if part.channel is None else part.channel
+
     return Part(
         np.concatenate([part.numbers for part in parts]),
         np.concatenate([kinds(part) for part in parts]) if some_lost else None,
@@ -342,6 +362,7 @@ def joined(parts: Sequence[Part]) -> Part:
         pa.concat_arrays([part.payload for part in parts]),
         np.concatenate([hf_numbers(part) for part in parts]) if some_hf else None,
         texts,
+        np.concatenate([channels(part) for part in parts]) if some_channel else None,
     )
 
 

@@ -65,15 +65,15 @@ class Tally:
         count = batch.column("count").to_numpy()
         kind = batch.column("kind").indices.to_numpy()
         time = batch.column("timestamp").cast("int64").to_numpy()
-        messages = int(np.count_nonzero(kind == _layout.MESSAGE))
+        lost = (kind == _layout.LOSS) | (kind == _layout.DROPPED)
         first, first_ns, last_ns = int(sequence.min()), int(time.min()), int(time.max())
         self.first = min(self.first, first) if self.rows else first
         self.first_ns = min(self.first_ns, first_ns) if self.rows else first_ns
         self.next = max(self.next, int((sequence + count).max()))
         self.last_ns = max(self.last_ns, last_ns)
         self.rows += len(batch)
-        self.messages += messages
-        self.lost += int(count.sum()) - messages
+        self.messages += int(np.count_nonzero(kind == _layout.MESSAGE))
+        self.lost += int(count[lost].sum())
 
 
 def _options(compression: str) -> Any:

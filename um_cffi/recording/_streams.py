@@ -5,9 +5,11 @@ Used by the thread that writes the recording.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from um_cffi.events import MessageFlags
 from um_cffi.recording import _layout
@@ -40,6 +42,10 @@ class Stream:
     """Messages that were recorded already."""
     unfilled: int = 0
     """Messages missing that nobody told of, since recording was interrupted or the source was away."""
+    epoch: int = 0
+    """How often it has turned out when it was joined that another source has the same source string now; as rows
+    show, which come later than `latest_epoch` knows it."""
+    latest_epoch: Callable[[], int] = lambda: 0
 
     @property
     def session(self) -> str:
@@ -60,16 +66,25 @@ class Stream:
         sequence, end, reach = self._numbered(part)
         old = sequence < reach
         if old.any():
-            again = old & ((part.flags & _RETRANSMIT) == 0)
-            if part.kinds is not None:
-                again &= part.kinds == _layout.MESSAGE
-            at = int(again.argmax()) if again.any() else len(part)
+            at = self._first_of_another(part, old)
             new = ~old[:at]
             self.repeated += int(old[:at].sum())
             self._add(part.cut(0, at).only(new), sequence[:at][new], end[:at][new], now)
             return part.cut(at, len(part)) if at < len(part) else None
         self._add(part, sequence, end, now)
         return None
+
+    def _first_of_another(self, part: Part, old: npt.NDArray[np.bool_]) -> int:
+        """The row with which numbers begin again, among those that were passed already. Retransmitted ones mostly are
+        repetitions."""
+        epoch = self.latest_epoch()
+        if epoch != self.epoch:
+            self.epoch = epoch
+            return int(old.argmax())
+        again = old & ((part.flags & _RETRANSMIT) == 0)
+        if part.kinds is not None:
+            again &= (part.kinds == _layout.MESSAGE) | (part.kinds == _layout.RESET)
+        return int(again.argmax()) if again.any() else len(part)
 
     def renew(self) -> None:
         """Its numbers begin again."""

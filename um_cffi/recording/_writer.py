@@ -186,6 +186,7 @@ class Writer:
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = Stream(topic, source)
+            stream.latest_epoch = partial(self._epoch, source)
             if len(self._streams) > _STREAMS_MAX:
                 self._forget_oldest()
         else:
@@ -203,8 +204,12 @@ class Writer:
         """Where the source is to begin should it be joined again."""
         if stream.next is None or not stream.source:
             return
-        if lib.um_py_positions_set(self.positions, _c_text(stream.source), stream.next & 0xFFFFFFFF) != 0:
+        place = stream.epoch, stream.next & 0xFFFFFFFF
+        if lib.um_py_positions_set(self.positions, _c_text(stream.source), *place) != 0:
             raise OutOfMemory("no memory for the position of a source")
+
+    def _epoch(self, source: str) -> int:
+        return int(lib.um_py_positions_epoch(self.positions, _c_text(source)))
 
     def _may(self, stream: Stream) -> bool:
         """Whether the session may have a segment: strangers can make up any number of sessions."""
