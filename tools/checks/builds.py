@@ -10,6 +10,7 @@ from .process import CORES, ROOT, Outcome, Tally, failure, one_check, run
 
 DEBUG = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 QUICK = "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG"  # half of what -O2 -g takes; functions and lines are known
+QUICK_TO_RUN = "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O2 -g1 -DNDEBUG"  # more inputs in the same time
 NO_BENCHMARKS = "-DUM_BUILD_BENCHMARKS=OFF"
 NO_EXAMPLES = "-DUM_BUILD_EXAMPLES=OFF"
 
@@ -45,6 +46,7 @@ FUZZ = Tree(
     "build-fuzz",
     (
         DEBUG,
+        QUICK_TO_RUN,
         "-DCMAKE_C_COMPILER=clang",
         "-DCMAKE_CXX_COMPILER=clang++",
         "-DUM_SANITIZE=address,undefined,fuzzer-no-link",
