@@ -49,12 +49,18 @@ demo:
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/binding/build.py
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) examples/demo/demo.py
 
-check:
-	@tools/bootstrap.sh test
+# While pip installs packages with one processor, another compiles. What the compiler complains of is told by the checks,
+# which go on from there.
+.PHONY: prepare
+prepare:
+	@tools/bootstrap.sh system
+	@make --no-print-directory compile BUILD_DIR=build BUILD_TYPE=Release >/dev/null 2>&1 & \
+	    tools/bootstrap.sh test; status=$$?; wait; exit $$status
+
+check: prepare
 	@$(PYTHON) tools/run_tests.py --check
 
-test:
-	@tools/bootstrap.sh test
+test: prepare
 	@$(PYTHON) tools/run_tests.py
 
 bench:

@@ -4,6 +4,7 @@
 #
 #   tools/bootstrap.sh build     compilers and libraries
 #   tools/bootstrap.sh demo      build + the demo's Python packages; with --spark also PySpark and a Java runtime
+#   tools/bootstrap.sh system    the Debian packages of `test`
 #   tools/bootstrap.sh test      everything that `make test` uses (also the default)
 #   tools/bootstrap.sh bench     test + the libraries that `make bench` compares with
 set -euo pipefail
@@ -69,7 +70,7 @@ system_packages() {
         as_root apt-get update -q >/dev/null || say "package lists not refreshed; trying with the ones at hand"
     fi
     install_packages "$@"
-    if [ "$purpose" = test ] || [ "$purpose" = bench ]; then
+    if [ "$purpose" = test ] || [ "$purpose" = system ] || [ "$purpose" = bench ]; then
         local runtime
         runtime=$(clang_runtime)
         [ -z "$runtime" ] || install_packages "$runtime"
@@ -120,6 +121,7 @@ python_packages() {
 
 case "$purpose" in
     build) system_packages "${build_packages[@]}" ;;
+    system) system_packages "${test_packages[@]}" ;;
     demo)
         system_packages "${demo_packages[@]}"
         python_packages tools/requirements-demo.txt
@@ -140,7 +142,7 @@ case "$purpose" in
         fi
         ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo [--spark]|test|bench]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo [--spark]|system|test|bench]" >&2
         exit 2
         ;;
 esac
