@@ -80,7 +80,7 @@ def jobs_of(stage: str, changed: set[str] | None, soak: bool, note: Note) -> lis
         short = int(os.environ.get("UM_FUZZ_SECONDS", SECONDS))
         seconds = SECONDS_SOAK if soak else max(short, SECONDS_CHANGED) if target_changed(source, changed) else short
         work = _work(source.stem, seconds, soak, note)
-        jobs.append(Job(f"{stage}/{source.stem}", stage, work, background=not soak, recorded=soak, seconds=seconds))
+        jobs.append(Job(f"{stage}/{source.stem}", stage, work, background=not soak, recorded=False, seconds=seconds))
     return jobs
 
 

@@ -25,6 +25,7 @@ WHEEL = ("test_i2_", "test_i3_", "test_i4_")
 ONE_WORKER = (INSIDE, "test_install_i1", "test_types", "test_api_surface", *WHEEL)
 WAITING = re.compile(r"\b(?:hosts?|relay|subprocess)\b")  # in a file whose tests run programs
 PACKAGING = ("test_install_i1", *WHEEL)  # they build the project anew
+FOR_LATER = (*PACKAGING, "test_types")  # mypy for five versions of Python; lint has it for one
 # Plugins that come with packages and that no test uses. Each process of pytest would load them, and that of hypothesis
 # takes longer than all else that pytest needs.
 NO_PLUGINS = ("-p", "no:hypothesispytest", "-p", "no:platformdirs")
@@ -107,14 +108,14 @@ def environment(tree: Tree) -> dict[str, str]:
 
 
 def jobs_of_release(stage: str, soak: dict[str, str] | None = None, quick: bool = False) -> list[Job]:
-    """All Python tests; `quick`: those of the binding and the programs, without the packaging."""
+    """All Python tests; `quick`: those of the binding and the programs, without packaging and other Pythons' types."""
     env = {**environment(RELEASE), **(soak or {})}
     seconds = SOAK_HANG_SECONDS if soak else HANG_SECONDS
     files = all_files(FOLDERS[:1] if quick else FOLDERS)
     wheel = [file for file in files if Path(file).name.startswith(WHEEL)]
     others = [file for file in files if file not in wheel]
     if quick:
-        return files_jobs([file for file in others if not Path(file).name.startswith(PACKAGING)], stage, env)
+        return files_jobs([file for file in others if not Path(file).name.startswith(FOR_LATER)], stage, env)
     return files_jobs(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
 
 
