@@ -18,7 +18,8 @@ static struct {
     size_t size;
     const char *batch; /* implicit_batching_minimum_length; NULL: as it is by default */
     double seconds;
-} run = {64, NULL, 0.5};
+    const char *only; /* one kind, for a profiler */
+} run = {64, NULL, 0.5, NULL};
 
 /* ---- the receiver ---- */
 
@@ -128,6 +129,7 @@ static void send_all(void)
                                            .names = NAMES,
                                            .count = ROUND_BYTES / (unsigned)run.size,
                                            .seconds = run.seconds * KINDS,
+                                           .only = run.only,
                                            .send = send_round,
                                            .arg = &s};
     printf("{\"bench\": \"headers\", \"size\": %zu, ", run.size);
@@ -143,6 +145,8 @@ int main(int argc, char **argv)
             run.size = strtoul(argv[i + 1], NULL, 10);
         } else if (strcmp(argv[i], "--batch") == 0) {
             run.batch = argv[i + 1];
+        } else if (strcmp(argv[i], "--only") == 0) {
+            run.only = argv[i + 1];
         } else if (strcmp(argv[i], "--seconds") == 0) {
             run.seconds = strtod(argv[i + 1], NULL);
         } else {

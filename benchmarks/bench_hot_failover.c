@@ -17,7 +17,8 @@ static const char *const NAMES[KINDS] = {"single", "two", "plain"};
 static struct {
     size_t size;
     double seconds;
-} run = {64, 0.5};
+    const char *only; /* one kind, for a profiler */
+} run = {64, 0.5, NULL};
 
 static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 {
@@ -106,6 +107,7 @@ static void send_all(void)
                                            .names = NAMES,
                                            .count = ROUND_BYTES / (unsigned)run.size,
                                            .seconds = run.seconds * KINDS,
+                                           .only = run.only,
                                            .send = send_round,
                                            .arg = &s};
     printf("{\"bench\": \"hot-failover\", \"size\": %zu, ", run.size);
@@ -121,6 +123,8 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--size") == 0) {
             run.size = strtoul(argv[i + 1], NULL, 10);
+        } else if (strcmp(argv[i], "--only") == 0) {
+            run.only = argv[i + 1];
         } else if (strcmp(argv[i], "--seconds") == 0) {
             run.seconds = strtod(argv[i + 1], NULL);
         } else {

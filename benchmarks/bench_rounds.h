@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -30,6 +31,7 @@ struct bench_rounds_plan {
     const char *const *names;
     unsigned count;                                         /* that arrive in a round */
     double seconds;                                         /* of all kinds together */
+    const char *only;                                       /* this kind alone, for a profiler; NULL: all */
     void (*send)(void *arg, unsigned kind, unsigned count); /* a round, flushed at its end */
     void *arg;
 };
@@ -135,6 +137,23 @@ static inline double bench_figure_of(const struct bench_round *of, const struct 
     }
 }
 
+static inline void bench_one_kind(const struct bench_rounds_plan *plan)
+{
+    unsigned kind = 0;
+    while (kind < plan->kinds && strcmp(plan->names[kind], plan->only) != 0) {
+        kind++;
+    }
+    if (kind == plan->kinds) {
+        bench_die("no kind of messages is called %s", plan->only);
+    }
+    double rate = 0;
+    unsigned turns = 0;
+    for (uint64_t end = bench_now() + (uint64_t)(plan->seconds * 1e9); bench_now() < end || turns < 5; turns++) {
+        rate += bench_one_round(plan, kind).rate;
+    }
+    printf("\"%s_per_s\": %.4f, \"turns\": %u", plan->only, rate / turns, turns);
+}
+
 /* Writes the figures as members of a JSON object: of each kind NAME_per_s, NAME_sending_ns and NAME_receiving_ns of
  * processor time, NAME_share: each the median over the rounds. */
 static inline void bench_rounds_run(const struct bench_rounds_plan *plan)
@@ -143,6 +162,10 @@ static inline void bench_rounds_run(const struct bench_rounds_plan *plan)
     static struct bench_round got[BENCH_KINDS_MAX][BENCH_ROUNDS_MAX];
     double values[BENCH_ROUNDS_MAX];
     size_t turns = 0;
+    if (plan->only != NULL) {
+        bench_one_kind(plan);
+        return;
+    }
     for (unsigned kind = 0; kind < plan->kinds; kind++) {
         bench_one_round(plan, kind);
     }

@@ -110,8 +110,24 @@ int lbm_hf_src_send_ex(lbm_src_t *src, const char *msg, size_t len, lbm_uint_t s
     return send_checked(src, &call, sqn);
 }
 
+/* The short way of a source that has sent numbers of 32 bits. False: nothing has happened; what is wrong with the
+ * message, if anything, the long way knows. */
+static bool send_short(lbm_src_t *src, const char *msg, size_t len, lbm_uint_t sqn, int flags)
+{
+    uint8_t header[UM_CHAIN_SINGLE_U32];
+    if (!um_source_is_usable(src) || (msg == NULL && len > 0) || (flags & LBM_MSG_BUFF_ALLOC) ||
+        atomic_load_explicit(&src->hf, memory_order_relaxed) != UM_SOURCE_HF_32) {
+        return false;
+    }
+    um_chain_put_single_u32(header, UM_CHAIN_HF_SQN, sqn);
+    return um_source_send_one_element(src, header, msg, len, flags);
+}
+
 int lbm_hf_src_send(lbm_src_t *src, const char *msg, size_t len, lbm_uint_t sqn, int flags)
 {
+    if (send_short(src, msg, len, sqn, flags)) {
+        return 0;
+    }
     const lbm_iovec_t iov = {.iov_base = (char *)msg, .iov_len = len};
     struct hf_call call = {.iov = &iov, .num = 1, .flags = flags, .api = "lbm_hf_src_send"};
     return send_checked(src, &call, sqn);

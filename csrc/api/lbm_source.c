@@ -70,11 +70,6 @@ static __attribute__((noinline)) int bad_send(const lbm_src_t *src, int flags, c
     return um_error(UM_EINVAL, "CoreApi-5688-3255", "%s: message must be valid", api);
 }
 
-static bool source_usable(const lbm_src_t *src)
-{
-    return src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation();
-}
-
 int lbm_src_alloc_msg_buff(lbm_src_t *const src, void **const usr_bufp, const size_t len, void **const lbm_hdl,
                            const int flags)
 {
@@ -92,7 +87,7 @@ int lbm_src_alloc_msg_buff(lbm_src_t *const src, void **const usr_bufp, const si
 /* Of a handle; or what is wrong with the send. */
 static __attribute__((noinline)) int send_odd(lbm_src_t *src, const char *msg, size_t len, int flags)
 {
-    if (!source_usable(src) || !(flags & LBM_MSG_BUFF_ALLOC)) {
+    if (!um_source_is_usable(src) || !(flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, flags, "lbm_src_send");
     }
     lbm_context_t *ctx = src->ctx;
@@ -103,7 +98,7 @@ static __attribute__((noinline)) int send_odd(lbm_src_t *src, const char *msg, s
 
 int lbm_src_send(lbm_src_t *src, const char *msg, size_t len, int flags)
 {
-    if (!likely(source_usable(src) && (msg != NULL || len == 0) && !(flags & LBM_MSG_BUFF_ALLOC))) {
+    if (!likely(um_source_is_usable(src) && (msg != NULL || len == 0) && !(flags & LBM_MSG_BUFF_ALLOC))) {
         return send_odd(src, msg, len, flags);
     }
     lbm_context_t *ctx = src->ctx;
@@ -137,7 +132,7 @@ static int send_run(lbm_src_t *src, struct um_send_run *run, size_t *sent, const
     if (sent != NULL) {
         *sent = 0;
     }
-    if (!source_usable(src) || (run->base == NULL && run->count > 0) || (run->flags & LBM_MSG_BUFF_ALLOC)) {
+    if (!um_source_is_usable(src) || (run->base == NULL && run->count > 0) || (run->flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, run->flags, api);
     }
     lbm_context_t *ctx = src->ctx;
@@ -301,10 +296,11 @@ int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_
     if (info == NULL) {
         return lbm_src_send(src, msg, len, flags);
     }
-    if (!source_usable(src) || (msg == NULL && len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
+    if (!um_source_is_usable(src) || (msg == NULL && len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, flags, "lbm_src_send_ex");
     }
-    if (um_source_send_single(src, (struct um_slice){(const uint8_t *)msg, len}, flags, info)) {
+    const struct um_slice data = {(const uint8_t *)msg, len};
+    if (um_source_send_channel(src, data, flags, info) || um_source_send_single(src, data, flags, info)) {
         return 0;
     }
     if (check_info(src, info, "lbm_src_send_ex") != 0) {
@@ -332,7 +328,7 @@ static int send_request(lbm_src_t *src, const lbm_iovec_t *iov, const struct um_
     if (call->reqp != NULL) {
         *call->reqp = NULL;
     }
-    if (!source_usable(src) || (iov->iov_base == NULL && iov->iov_len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
+    if (!um_source_is_usable(src) || (iov->iov_base == NULL && iov->iov_len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, flags, api);
     }
     if (um_src_stream_plain_only(&src->stream)) {

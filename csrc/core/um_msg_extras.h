@@ -18,6 +18,22 @@ struct um_msg_extras {
 /* pub.len, pub.properties, channel and so on of a delivery with a chain or an old header. Without memory the data is
  * what it is and the rest is missing: logged. `whole`: not a fragment of a receiver that takes them one by one. */
 void um_msg_extras_begin(struct um_msg *msg, const struct um_dc_delivery *d, bool takes_properties);
+/* The same in few steps for a message with properties and perhaps a channel, over a template that has had some before,
+ * which nobody has looked at. False: nothing has happened. The end is um_msg_extras_end(), too. */
+static inline bool um_msg_extras_follow(struct um_msg *msg, const struct um_dc_delivery *d)
+{
+    const struct um_chain_summary *summary = &d->msg->chain_summary;
+    if (msg->extras == NULL || d->fragment || summary->properties_len > d->len) {
+        return false;
+    }
+    size_t len = d->len - summary->properties_len;
+    if (!um_properties_follow(&msg->extras->properties, (struct um_slice){d->data + len, summary->properties_len})) {
+        return false;
+    }
+    msg->pub.len = len;
+    msg->pub.properties = &msg->extras->properties;
+    return true;
+}
 void um_msg_extras_end(struct um_msg *msg); /* the next message has none */
 
 /* For um_message.c. */

@@ -40,6 +40,16 @@ struct lbm_msg_properties_t_stct {
 
 /* In place: what a message refers to. The blob is its, and begins as properties do. */
 void um_properties_of_message(lbm_msg_properties_t *p, struct um_slice blob);
+/* The same where nobody has looked at those of the message before; false: somebody has, or they are not sound at first
+ * sight: nothing has happened. */
+static inline bool um_properties_follow(lbm_msg_properties_t *p, struct um_slice blob)
+{
+    if (p->state != UM_PROPERTIES_UNREAD || !um_props_are_native(blob)) {
+        return false;
+    }
+    p->received = p->blob = blob;
+    return true;
+}
 void um_properties_moved(lbm_msg_properties_t *p, const uint8_t *blob); /* the same bytes are there now */
 void um_properties_empty(lbm_msg_properties_t *p);                      /* gives back what it has */
 static inline struct um_slice um_properties_received(const lbm_msg_properties_t *p)

@@ -133,24 +133,37 @@ static void deliver_request(struct um_rcv_flow *flow, const struct um_lbmc_msg *
     template->pub.response = NULL;
 }
 
-/* A channel, or a number of hot failover, alone: nothing that needs memory. */
-static inline bool is_simple(const struct um_lbmc_msg *msg)
+/* A channel, a number of hot failover, properties after others that nobody has looked at: nothing that needs memory.
+ * False: it is something else. */
+static inline bool begin_simple(struct um_rcv_flow *flow, const struct um_dc_delivery *d)
 {
-    return (msg->present & SPECIAL) == UM_LBMC_HAS_APPHDR_CHAIN &&
-           (msg->chain_summary.has & ~(unsigned)UM_CHAIN_HAS_CHANNEL) == 0;
+    const struct um_chain_summary *summary = &d->msg->chain_summary;
+    if ((d->msg->present & SPECIAL) != UM_LBMC_HAS_APPHDR_CHAIN || (summary->has & UM_CHAIN_HAS_USER_DATA) != 0) {
+        return false;
+    }
+    if ((summary->has & UM_CHAIN_HAS_PROPERTIES) != 0 &&
+        (flow->opts->ordered_delivery == 0 || !um_msg_extras_follow(flow->msg, d))) {
+        return false;
+    }
+    if ((summary->has & UM_CHAIN_HAS_CHANNEL) != 0) {
+        flow->msg->channel.flags = LBM_MSG_FLAG_NUMBERED_CHANNEL;
+        flow->msg->channel.channel_number = summary->channel;
+    }
+    return true;
 }
 
-static void deliver_simple(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg)
+static inline void deliver_simple(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg)
 {
-    struct um_msg *template = flow->msg;
-    if (msg->chain_summary.has != 0) {
-        template->channel.flags = LBM_MSG_FLAG_NUMBERED_CHANNEL;
-        template->channel.channel_number = msg->chain_summary.channel;
-    }
     flow->lane->chain = msg->apphdr_chain;
-    deliver_template_by(flow, msg->chain_summary.has != 0 ? um_rcv_deliver_numbered : um_rcv_deliver);
-    flow->lane->chain = (struct um_slice){NULL, 0};
-    template = flow->msg;
+    if (msg->chain_summary.has != 0) {
+        deliver_template_by(flow, um_rcv_deliver_numbered);
+    } else {
+        deliver_template_by(flow, um_rcv_deliver);
+    }
+    flow->lane->chain.ptr = NULL;
+    flow->lane->chain.len = 0;
+    struct um_msg *template = flow->msg;
+    template->pub.properties = NULL;
     template->pub.channel_info = NULL;
     template->channel.flags = 0;
 }
@@ -158,7 +171,7 @@ static void deliver_simple(struct um_rcv_flow *flow, const struct um_lbmc_msg *m
 /* What came with more than a payload. */
 static __attribute__((noinline)) void deliver_special(struct um_rcv_flow *flow, const struct um_dc_delivery *d)
 {
-    if (is_simple(d->msg)) {
+    if (begin_simple(flow, d)) {
         deliver_simple(flow, d->msg);
         return;
     }
@@ -461,10 +474,27 @@ void um_rcv_flow_keep(struct um_rcv_flow *flow)
 
 /* ---- the session ---- */
 
+/* What another source has brought already is left before anything is made of it: of two sources in step every second
+ * message. */
+static inline bool leaves_copy(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg)
+{
+    struct um_lbmc_hf told;
+    uint32_t next;
+    if (msg->present != UM_LBMC_HAS_APPHDR_CHAIN || !um_lbmc_get_hf_alone(msg->apphdr_chain, &told) ||
+        !um_dc_in_order(flow->dc, &next) || msg->sqn != next || !um_rcv_hf_is_copy(flow, next, &told)) {
+        return false;
+    }
+    um_dc_took(flow->dc, 1);
+    return true;
+}
+
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {
     struct um_rcv_flow *flow = UM_CONTAINER_OF(stream, struct um_rcv_flow, stream);
     flow->reading = true;
+    if (leaves_copy(flow, msg)) {
+        return;
+    }
     flow->direct = NULL; /* the template is changed */
     um_dc_on_data(flow->dc, now_ns, msg, buf);
 }

@@ -166,9 +166,7 @@ void um_rcv_deliver_numbered(lbm_rcv_t *rcv, struct um_msg *msg)
     if (takes_all(rcv, msg)) {
         msg->pub.channel_info = NULL;
         call_timed(rcv, msg, NULL);
-        return;
-    }
-    if (rcv->hf != NULL) {
+    } else if (rcv->hf != NULL) {
         um_rcv_hf_deliver(rcv, msg);
     } else {
         um_rcv_hand_over(rcv, msg);

@@ -248,8 +248,8 @@ static void on_timer(struct um_timer *timer, uint64_t now_ns)
 
 /* ---- from the flows ---- */
 
-/* NULL: nothing came of it before, and there is no memory. */
-static struct um_rcv_hf_place *place_of(lbm_hf_rcv_t *hf, struct um_rcv_flow *flow)
+/* NULL: nothing came of it before. */
+static inline struct um_rcv_hf_place *known_place(const lbm_hf_rcv_t *hf, const struct um_rcv_flow *flow)
 {
     struct um_list *node;
     UM_LIST_FOREACH(node, &flow->hf_places)
@@ -259,7 +259,17 @@ static struct um_rcv_hf_place *place_of(lbm_hf_rcv_t *hf, struct um_rcv_flow *fl
             return place;
         }
     }
-    struct um_rcv_hf_place *place = um_calloc(1, sizeof *place);
+    return NULL;
+}
+
+/* NULL: nothing came of it before, and there is no memory. */
+static struct um_rcv_hf_place *place_of(lbm_hf_rcv_t *hf, struct um_rcv_flow *flow)
+{
+    struct um_rcv_hf_place *place = known_place(hf, flow);
+    if (place != NULL) {
+        return place;
+    }
+    place = um_calloc(1, sizeof *place);
     if (place != NULL) {
         place->hf = hf;
         um_list_push_back(&flow->hf_places, &place->flow_node);
@@ -377,7 +387,6 @@ static struct um_hf_message coming(const struct um_msg *msg, struct um_msg *give
     return (struct um_hf_message){.hf = *told,
                                   .first_sqn = frag != NULL ? (uint32_t)frag->start_sequence_number : last,
                                   .last_sqn = last,
-                                  .size = um_msg_kept_size(given),
                                   .msg = given};
 }
 
@@ -388,6 +397,7 @@ static void merge_as_member(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, con
     fill(hf, msg);
     mark(hf->msg, told);
     struct um_hf_message m = coming(msg, hf->msg, told);
+    m.size = um_msg_kept_size(hf->msg);
     m.leaves_optional = hf->member->leaves_optional;
     struct um_hf *into = enter(hf);
     if (um_hfx_takes(hf->member, hf->msg, told->sqn)) {
@@ -418,12 +428,26 @@ static void merge(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, struct um_msg
     }
     uint64_t before = hf->merge.stats.given_early, now_ns = now_of(hf);
     remember(hf, place, msg);
-    const struct um_hf_message m = coming(msg, msg, told);
+    struct um_hf_message m = coming(msg, msg, told);
     hf->coming = msg;
     hf->told = *told;
-    um_hf_on_message(&hf->merge, &place->source, &m, now_ns);
+    if (!um_hf_on_next(&hf->merge, &place->source, &m, now_ns)) {
+        m.size = um_msg_kept_size(msg);
+        um_hf_on_message(&hf->merge, &place->source, &m, now_ns);
+        log_given_early(hf, before, now_ns);
+    }
     hf->coming = NULL;
-    log_given_early(hf, before, now_ns);
+}
+
+bool um_rcv_hf_is_copy(struct um_rcv_flow *flow, uint32_t topic_sqn, const struct um_lbmc_hf *told)
+{
+    const struct um_rcv_audience *audience = flow->audience;
+    lbm_hf_rcv_t *hf = audience->count == 1 ? audience->receivers[0]->hf : NULL;
+    if (hf == NULL || hf->member != NULL || um_hf_number_diff(told->sqn, hf->merge.due, false) >= 0) {
+        return false;
+    }
+    struct um_rcv_hf_place *place = known_place(hf, flow);
+    return place != NULL && um_hf_on_copy(&hf->merge, &place->source, topic_sqn, told);
 }
 
 static void merge_passed(lbm_hf_rcv_t *hf, struct um_rcv_hf_place *place, const struct um_msg *msg)
@@ -463,7 +487,8 @@ void um_rcv_hf_deliver(lbm_rcv_t *rcv, struct um_msg *msg)
         return;
     }
     struct um_rcv_hf_place *place = place_of(hf, msg->origin);
-    bool numbered = um_lbmc_get_hf(msg->origin->lane->chain, &told);
+    struct um_slice chain = msg->origin->lane->chain;
+    bool numbered = um_lbmc_get_hf_alone(chain, &told) || um_lbmc_get_hf(chain, &told);
     if (place == NULL) {
         count_no_room(hf, &told);
     } else if (numbered) {

@@ -48,6 +48,10 @@ void um_rcv_hf_free(lbm_rcv_t *rcv);  /* any thread, when it is closed or has no
 bool um_rcv_hf_only(const struct um_rcv_topic *topic);
 /* Instead of handing it to the receiver: data, requests, events of a flow, immediate messages. */
 void um_rcv_hf_deliver(lbm_rcv_t *rcv, struct um_msg *msg);
+/* A message of the flow, in its turn there, that has nothing beside its payload but a number of 32 bits: has another
+ * source brought the number to the only receiver of the topic, so that it is done with? False: it is to be delivered,
+ * or it is not clear. Hot path. */
+bool um_rcv_hf_is_copy(struct um_rcv_flow *flow, uint32_t topic_sqn, const struct um_lbmc_hf *told);
 void um_rcv_hf_flow_left(lbm_rcv_t *rcv, struct um_rcv_flow *flow); /* it does not call the receiver any more */
 /* An event made for the receiver alone: true when it is one of an HFX, which tells it in its turn and takes the library
  * hold over. Any loop. */

@@ -93,6 +93,7 @@ static int send_pieces(lbm_src_t *src, struct um_send *send, struct um_slice pie
     iov[send->iovcnt] = (struct iovec){(void *)piece.ptr, piece.len};
     send->iov = iov;
     send->iovcnt++;
+    send->beside_len = send->len > 0 ? piece.len : 0;
     send->len += piece.len;
     int rc = um_source_send(src, send);
     if (iov != few) {
@@ -109,6 +110,7 @@ static int send_with_piece(lbm_src_t *src, struct um_send *send, struct um_slice
     const struct iovec two[2] = {send->iov[0], {(void *)piece.ptr, piece.len}};
     send->iov = two;
     send->iovcnt = 2;
+    send->beside_len = send->len > 0 ? piece.len : 0;
     send->len += piece.len;
     return um_source_send(src, send);
 }
@@ -179,13 +181,7 @@ bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, cons
 {
     uint8_t header[UM_CHAIN_SINGLE_U32];
     struct um_src_parts parts = {.data = data.ptr, .len = data.len};
-    if (info->flags == LBM_SRC_SEND_EX_FLAG_CHANNEL) {
-        if (info->channel_info == NULL || info->channel_info->magic != UM_SRC_CHANNEL_MAGIC) {
-            return false;
-        }
-        parts.chain = info->channel_info->header;
-        parts.chain_len = sizeof info->channel_info->header;
-    } else if (info->flags == LBM_SRC_SEND_EX_FLAG_PROPERTIES) {
+    if (info->flags == LBM_SRC_SEND_EX_FLAG_PROPERTIES) {
         const struct lbm_msg_properties_t_stct *p = info->properties;
         if (p == NULL || p->magic != UM_PROPERTIES_MAGIC || p->state != UM_PROPERTIES_BUILT || p->blob.len == 0) {
             return false;
@@ -195,6 +191,7 @@ bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, cons
         parts.chain_len = sizeof header;
         parts.behind = p->blob.ptr;
         parts.behind_len = p->blob.len;
+        parts.beside_len = data.len > 0 ? p->blob.len : 0;
     } else {
         return false;
     }

@@ -30,6 +30,13 @@ int um_send_properties_check(const lbm_msg_properties_t *properties, const char 
 int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_send_ex_info_t *info, const char *api);
 /* The short way of a message with a channel, or with properties that have travelled before and have not changed, and
  * nothing else. False: nothing has happened; it takes the long way, which also knows what is wrong with it. */
+static inline bool um_source_send_channel(lbm_src_t *src, struct um_slice data, int flags,
+                                          const lbm_src_send_ex_info_t *info)
+{
+    const lbm_src_channel_info_t *channel = info->channel_info;
+    return info->flags == LBM_SRC_SEND_EX_FLAG_CHANNEL && channel != NULL && channel->magic == UM_SRC_CHANNEL_MAGIC &&
+           um_source_send_one_element(src, channel->header, data.ptr, data.len, flags);
+}
 bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, const lbm_src_send_ex_info_t *info);
 
 #endif

@@ -44,6 +44,11 @@ void um_sources_destroy(lbm_context_t *ctx); /* frees topic objects never used; 
 
 /* -1 + UM_EINVAL when it is not a live source of this process. Any thread. */
 int um_source_check(const lbm_src_t *src, const char *api);
+/* The same without saying why not. Hot path. */
+static inline bool um_source_is_usable(const lbm_src_t *src)
+{
+    return src != NULL && src->magic == UM_SOURCE_MAGIC && src->fork_generation == um_fork_generation();
+}
 
 /* Every message of an application goes through these, whose arguments are checked: what belongs to a source rather than
  * to its stream (late join, hot failover numbers, headers of requests) has its seat here. Results as those of the
@@ -59,6 +64,11 @@ static inline int um_source_send(lbm_src_t *src, struct um_send *send)
 static inline bool um_source_send_parts(lbm_src_t *src, const struct um_src_parts *parts, int flags)
 {
     return um_src_stream_send_parts(&src->stream, parts, flags);
+}
+static inline bool um_source_send_one_element(lbm_src_t *src, const uint8_t chain[UM_CHAIN_SINGLE_U32],
+                                              const void *data, size_t len, int flags)
+{
+    return um_src_stream_send_single(&src->stream, chain, data, len, flags);
 }
 static inline int um_source_send_run(lbm_src_t *src, struct um_send_run *run)
 {

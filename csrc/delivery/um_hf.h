@@ -124,6 +124,12 @@ void um_hf_leave(struct um_hf *hf, struct um_hf_source *source, uint64_t now_ns)
 
 void um_hf_on_message(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *message,
                       uint64_t now_ns);
+/* The usual cases in few steps: the message follows on the one before it on its source, nothing waits, and it is due,
+ * or was brought already by another source. `size` is not looked at. False: it is something else, and nothing has
+ * happened. Hot path. */
+bool um_hf_on_next(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *message, uint64_t now_ns);
+/* Only the second of the two, of a message that nobody has looked at but for its numbers. */
+bool um_hf_on_copy(struct um_hf *hf, struct um_hf_source *source, uint32_t topic_sqn, const struct um_lbmc_hf *told);
 /* A message of the source without a number: passed through by the owner, it only proves that nothing is missing. */
 void um_hf_on_passed(struct um_hf *hf, struct um_hf_source *source, uint32_t first_sqn, uint32_t last_sqn,
                      uint64_t now_ns);

@@ -286,28 +286,47 @@ static void on_numbered(struct um_hf *hf, struct um_hf_source *source, const str
 
 /* Nothing waits, and the message follows on the one before it on its source, in the count that rules: the usual case.
  * What a reset leaves behind is looked at anew each time, so that this holds again when it is over. */
-static inline bool follows_on(const struct um_hf *hf, const struct um_hf_source *source, const struct um_hf_message *m)
+static inline bool follows_on(const struct um_hf *hf, const struct um_hf_source *source, uint32_t first_sqn,
+                              const struct um_lbmc_hf *told)
 {
     const struct um_hf_runs *runs = &source->runs;
     const struct um_hf_run *newest = &runs->list[runs->count - 1];
-    return um_hf_waiting(hf) == 0 && hf->timer_ns == UM_NEVER && hf->begun && hf->wide == m->hf.wide &&
-           (m->hf.flags & UM_LBMC_HF_RESET) == 0 && runs->count > 0 && newest->numbered &&
-           newest->end == m->first_sqn && !source->behind && (source->entered == 0 || source->entered != hf->resets) &&
-           !(source->has_floor && um_sqn_older(m->first_sqn, source->floor));
+    return hf->entries.count + hf->doubts == 0 && hf->timer_ns == UM_NEVER && hf->begun && hf->wide == told->wide &&
+           (told->flags & UM_LBMC_HF_RESET) == 0 && runs->count > 0 && newest->numbered && newest->end == first_sqn &&
+           !source->behind && (source->entered == 0 || source->entered != hf->resets) &&
+           !(source->has_floor && um_sqn_older(first_sqn, source->floor));
 }
 
-/* It is due, or one that another source has brought already. False: it is something else, and nothing has happened. */
-static inline bool take_next(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *m,
-                             uint64_t now_ns)
+static inline bool is_old_copy(const struct um_hf *hf, uint64_t number)
 {
-    bool due = m->hf.sqn == hf->due;
-    if (!follows_on(hf, source, m) || (!due && (hf->config.duplicates || um_hf_diff(hf, m->hf.sqn, hf->due) >= 0))) {
+    return !hf->config.duplicates && um_hf_diff(hf, number, hf->due) < 0;
+}
+
+static inline void went_on(struct um_hf_source *source, uint32_t last_sqn, uint64_t number)
+{
+    struct um_hf_run *newest = &source->runs.list[source->runs.count - 1];
+    newest->end = last_sqn + 1;
+    newest->high = source->last = number;
+    source->has_last = true;
+}
+
+bool um_hf_on_copy(struct um_hf *hf, struct um_hf_source *source, uint32_t topic_sqn, const struct um_lbmc_hf *told)
+{
+    if (!is_old_copy(hf, told->sqn) || !follows_on(hf, source, topic_sqn, told)) {
         return false;
     }
-    struct um_hf_run *newest = &source->runs.list[source->runs.count - 1];
-    newest->end = m->last_sqn + 1;
-    newest->high = source->last = m->hf.sqn;
-    source->has_last = true;
+    went_on(source, topic_sqn, told->sqn);
+    hf->stats.discards[UM_HF_DUPLICATE]++; /* nobody is told of these one by one */
+    return true;
+}
+
+bool um_hf_on_next(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *m, uint64_t now_ns)
+{
+    bool due = m->hf.sqn == hf->due;
+    if ((!due && !is_old_copy(hf, m->hf.sqn)) || !follows_on(hf, source, m->first_sqn, &m->hf)) {
+        return false;
+    }
+    went_on(source, m->last_sqn, m->hf.sqn);
     if (due) {
         um_hf_take(hf, m, now_ns);
     } else {
@@ -318,7 +337,7 @@ static inline bool take_next(struct um_hf *hf, struct um_hf_source *source, cons
 
 void um_hf_on_message(struct um_hf *hf, struct um_hf_source *source, const struct um_hf_message *m, uint64_t now_ns)
 {
-    if (take_next(hf, source, m, now_ns)) {
+    if (um_hf_on_next(hf, source, m, now_ns)) {
         return;
     }
     if (!fits_width(hf, m)) {

@@ -82,6 +82,14 @@ static inline bool um_chain_summarise(struct um_slice chain, struct um_chain_sum
     return true;
 }
 
+/* Is it a header with one element of 4 bytes, what a channel, properties or a number of hot failover alone make?
+ * `header` has UM_CHAIN_SINGLE_U32 bytes. */
+#define UM_CHAIN_SINGLE_U32 (UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN + 4u)
+static inline bool um_chain_is_single_u32(const uint8_t *header)
+{
+    return header[1] == UM_CHAIN_SINGLE_U32 && header[4] == UM_CHAIN_NONE && header[5] == UM_CHAIN_ELEM_LEN + 4u;
+}
+
 /* The channel; false: there is none. */
 bool um_chain_channel(struct um_slice chain, uint32_t *number);
 
@@ -98,7 +106,6 @@ uint8_t *um_chain_add(struct um_chain_writer *w, uint8_t type, uint16_t res, siz
 bool um_chain_add_u32(struct um_chain_writer *w, uint8_t type, uint16_t res, uint32_t value);
 
 /* A whole header with this one element. */
-#define UM_CHAIN_SINGLE_U32 (UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN + 4u)
 static inline void um_chain_put_single_u32(uint8_t out[UM_CHAIN_SINGLE_U32], uint8_t type, uint32_t value)
 {
     out[0] = 0; /* the data follow */

@@ -38,7 +38,7 @@ static bool read_element(const uint8_t *p, size_t len, struct um_lbmc_hf *out)
         return false;
     }
     out->wide = len == LEN_64;
-    out->flags = um_get16(p + 2) & (UM_LBMC_HF_OPTIONAL | UM_LBMC_HF_RESET);
+    out->flags = um_get16(p + 2) & UM_LBMC_HF_FLAGS;
     out->sqn = um_get32(p + len - 4) | (out->wide ? (uint64_t)um_get32(p + 4) << 32 : 0);
     return true;
 }

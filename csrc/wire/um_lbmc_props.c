@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#define MAGIC 0xABACDABAu
-#define VERSION_AND_TYPE 0u
-
 static uint16_t load16(const uint8_t *p, bool swapped)
 {
     uint16_t v;
@@ -43,9 +40,9 @@ bool um_props_open(struct um_props_reader *r, struct um_slice blob)
         return false;
     }
     uint32_t magic = load32(blob.ptr, false);
-    r->swapped = magic == __builtin_bswap32(MAGIC);
+    r->swapped = magic == __builtin_bswap32(UM_PROPS_MAGIC);
     r->count = load16(blob.ptr + 4, r->swapped);
-    return (magic == MAGIC || r->swapped) && blob.ptr[6] == VERSION_AND_TYPE &&
+    return (magic == UM_PROPS_MAGIC || r->swapped) && blob.ptr[6] == UM_PROPS_VERSION_AND_TYPE &&
            r->count * UM_PROPS_RECORD_LEN <= blob.len - UM_PROPS_HDR_LEN;
 }
 
@@ -115,11 +112,11 @@ bool um_props_next(struct um_props_reader *r, struct um_prop *out)
 
 void um_props_begin(struct um_props_writer *w, uint8_t *blob, uint32_t count)
 {
-    uint32_t magic = MAGIC;
+    uint32_t magic = UM_PROPS_MAGIC;
     uint16_t fields = (uint16_t)count;
     memcpy(blob, &magic, sizeof magic);
     memcpy(blob + 4, &fields, sizeof fields);
-    blob[6] = VERSION_AND_TYPE;
+    blob[6] = UM_PROPS_VERSION_AND_TYPE;
     blob[7] = 0;
     *w = (struct um_props_writer){blob, UM_PROPS_HDR_LEN, um_props_len(count, 0)};
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/um_bytes.h"
 
@@ -25,6 +26,8 @@ enum um_prop_type { /* as LBM_MSG_PROPERTY_* */
 #define UM_PROPS_MAX 65535u /* in a message */
 #define UM_PROPS_HDR_LEN 8u
 #define UM_PROPS_RECORD_LEN 16u
+#define UM_PROPS_MAGIC 0xABACDABAu
+#define UM_PROPS_VERSION_AND_TYPE 0u
 
 struct um_prop {
     const char *name; /* ends in NUL */
@@ -49,6 +52,19 @@ struct um_props_reader {
 };
 /* False: these are no properties. */
 bool um_props_open(struct um_props_reader *r, struct um_slice blob);
+/* Would they open, written by a host of the order of this one? What is not may still be some. */
+static inline bool um_props_are_native(struct um_slice blob)
+{
+    uint32_t magic;
+    uint16_t count;
+    if (blob.len < UM_PROPS_HDR_LEN) {
+        return false;
+    }
+    memcpy(&magic, blob.ptr, sizeof magic);
+    memcpy(&count, blob.ptr + 4, sizeof count);
+    return magic == UM_PROPS_MAGIC && blob.ptr[6] == UM_PROPS_VERSION_AND_TYPE &&
+           count * (size_t)UM_PROPS_RECORD_LEN <= blob.len - UM_PROPS_HDR_LEN;
+}
 /* The next one; it points into the blob. False: there is none, or it is malformed: then fewer than r->count came. */
 bool um_props_next(struct um_props_reader *r, struct um_prop *out);
 

@@ -125,7 +125,7 @@ static void step(struct world *w)
     m.hf.flags = dice(w, 50) == 0 ? UM_LBMC_HF_RESET : dice(w, 10) == 0 ? UM_LBMC_HF_OPTIONAL : 0;
     if (dice(w, 15) == 0) {
         um_hf_on_passed(&w->hf, &w->sources[source], first, first, w->now);
-    } else {
+    } else if (m.first_sqn != m.last_sqn || !um_hf_on_copy(&w->hf, &w->sources[source], first, &m.hf)) {
         um_hf_on_message(&w->hf, &w->sources[source], &m, w->now);
     }
     if (dice(w, 100) == 0) {

@@ -82,7 +82,7 @@ struct um_src_session {
     size_t plain_end;        /* fixed: messages shorter than this go out without FRAG and other headers; 0: takeover */
     size_t header_reserve;   /* fixed: kept free for headers in datagram_max without dynamic reduction */
     size_t minimum_length;   /* lock */
-    size_t flush_at;         /* lock: user bytes at which the batch counts as full */
+    size_t flush_at;         /* lock: at so many of them it counts as full; properties in them move it on */
     size_t coalesce_max;     /* fixed: full batches may grow to this many bytes under load; 0 = never */
     uint64_t batch_start_ns; /* lock */
     uint64_t sent_ns;        /* lock: the time of a send that has just read the clock and goes out at once; else 0 */

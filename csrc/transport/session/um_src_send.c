@@ -11,7 +11,6 @@
 #include "transport/session/um_src_parts.h"
 
 #define UM_RUN_ROUND 1024u /* messages of a run that enter the batch under one lock */
-#define SHORT_CHAIN 12u    /* bytes of a chain of one element with a number of 32 bits */
 
 static int send_fragments(struct um_src_session *session, struct um_src_stream *stream, struct um_send *send,
                           struct um_record_plan *plan, size_t size, bool may_wait)
@@ -91,6 +90,7 @@ int um_src_send_now(struct um_src_session *session, struct um_src_stream *stream
     um_record_write(out, &plan, um_src_numbers_take(stream, 1), &from, send->len);
     um_src_keep(stream, send->first_sqn, out, headers, headers + send->len);
     stream->last_data_ns = session->batch_start_ns;
+    session->flush_at += send->beside_len;
     um_src_batch_added(session, send->len, was_empty, send->flags & LBM_MSG_FLUSH);
     return 0;
 }
@@ -154,8 +154,8 @@ static __attribute__((noinline)) int send_plain_slow(struct um_src_stream *strea
 
 static inline __attribute__((always_inline)) void put_parts(uint8_t *out, const struct um_src_parts *parts)
 {
-    if (parts->chain_len == SHORT_CHAIN) {
-        memcpy(out, parts->chain, SHORT_CHAIN); /* of known length: without a call */
+    if (parts->chain_len == UM_CHAIN_SINGLE_U32) {
+        memcpy(out, parts->chain, UM_CHAIN_SINGLE_U32); /* of known length: without a call */
     } else if (parts->chain_len > 0) {
         memcpy(out, parts->chain, parts->chain_len);
     }
@@ -192,6 +192,7 @@ static inline __attribute__((always_inline)) uint32_t append(struct um_src_sessi
     batch->len += (uint32_t)total;
     stream->last_data_ns = session->batch_start_ns;
     session->batch_user_bytes += len;
+    session->flush_at += parts->beside_len;
     um_src_count(stream, len);
     if (flush || session->batch_user_bytes >= session->flush_at) {
         session->sent_ns = was_empty ? session->batch_start_ns : 0;
@@ -278,6 +279,24 @@ static inline bool send_parts(struct um_src_stream *stream, const struct um_src_
     return room;
 }
 
+/* One element before the payload and nothing behind it: all lengths but one are known here. */
+bool um_src_stream_send_single(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32], const void *data,
+                               size_t len, int flags)
+{
+    struct um_src_session *session = stream->session;
+    const struct um_src_parts parts = {.chain = chain, .chain_len = UM_CHAIN_SINGLE_U32, .data = data, .len = len};
+    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || len >= session->plain_end)) {
+        return false;
+    }
+    um_src_session_lock(session);
+    bool room = has_room_for(session, stream, &parts);
+    if (likely(room)) {
+        append(session, stream, &parts, flags & LBM_MSG_FLUSH, true);
+    }
+    um_src_session_unlock(session);
+    return room;
+}
+
 bool um_src_stream_send_parts(struct um_src_stream *stream, const struct um_src_parts *parts, int flags)
 {
     uint32_t sqn;
@@ -293,7 +312,8 @@ int um_src_stream_send(struct um_src_stream *stream, struct um_send *send)
                                            .data = iov[0].iov_base,
                                            .len = iov[0].iov_len,
                                            .behind = send->iovcnt == 2 ? iov[1].iov_base : NULL,
-                                           .behind_len = send->iovcnt == 2 ? iov[1].iov_len : 0};
+                                           .behind_len = send->iovcnt == 2 ? iov[1].iov_len : 0,
+                                           .beside_len = send->beside_len};
         if (send_parts(stream, &parts, send->flags, &send->first_sqn)) {
             send->last_sqn = send->first_sqn;
             send->waited = false;

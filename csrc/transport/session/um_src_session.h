@@ -116,8 +116,9 @@ static inline void um_src_count(struct um_src_stream *stream, size_t len)
 struct um_send {
     const struct iovec *iov; /* payload */
     int iovcnt;
-    size_t len; /* sum of the iovecs; at most INT32_MAX */
-    int flags;  /* LBM_MSG_START_BATCH .. LBM_MSG_FLUSH, LBM_SRC_NONBLOCK */
+    size_t len;        /* sum of the iovecs; at most INT32_MAX */
+    size_t beside_len; /* of it, what does not fill a batch: properties of a message that has more than them */
+    int flags;         /* LBM_MSG_START_BATCH .. LBM_MSG_FLUSH, LBM_SRC_NONBLOCK */
     const uint8_t
         *headers; /* well-formed chain of extension headers, before BATCH and FRAG (CTXINSTR, REQUEST), or NULL */
     size_t headers_len;
@@ -148,8 +149,12 @@ struct um_src_parts {
     size_t len;
     const void *behind;
     size_t behind_len;
+    size_t beside_len; /* as um_send.beside_len */
 };
 bool um_src_stream_send_parts(struct um_src_stream *stream, const struct um_src_parts *parts, int flags);
+/* The same of a message with one element of 4 bytes. */
+bool um_src_stream_send_single(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32], const void *data,
+                               size_t len, int flags);
 /* Many messages without extension headers, from one buffer. */
 struct um_send_run {
     const uint8_t *base;

@@ -305,6 +305,39 @@ TEST(two_messages_leave_together_when_the_minimum_length_is_reached)
     end();
 }
 
+/* A payload of 900 bytes with 1,500 bytes of properties behind it. */
+static bool send_beside(struct source *source, size_t beside)
+{
+    const struct um_src_parts parts = {
+        .data = payload, .len = 900, .behind = payload, .behind_len = 1500, .beside_len = beside};
+    return um_src_stream_send_parts(&source->stream, &parts, 0);
+}
+
+TEST(properties_do_not_fill_a_batch)
+{
+    options_default();
+    sopts.implicit_batching_minimum_length = 2000;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 0));
+    CHECK(peer_next(&peers[0], &msg, HANG_MS));
+    CHECK(send_beside(&a, 1500));
+    CHECK(send_beside(&a, 1500));
+    CHECK(!peer_next(&peers[0], &msg, QUIET_MS));
+    CHECK(send_beside(&a, 1500));
+    for (uint32_t sqn = 0; sqn < 3; sqn++) {
+        CHECK(peer_next(&peers[0], &msg, HANG_MS));
+        CHECK_EQ(msg.sqn, sqn);
+        CHECK_EQ(msg.payload.len, 2400);
+    }
+    CHECK(send_beside(&a, 0)); /* pieces of the payload do, and the next batch counts anew */
+    CHECK(peer_next(&peers[0], &msg, HANG_MS));
+    CHECK_EQ(msg.sqn, 3);
+    close(peers[0].fd);
+    detach(&a);
+    end();
+}
+
 TEST(the_interval_sends_what_waits_and_sources_share_a_batch)
 {
     options_default();
