@@ -6,6 +6,7 @@ one to the other: each makes its own of the text of option `recording`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -32,7 +33,11 @@ class Store:
         self._folder: Path | None = None
         self._fs: Any = None
         self._base = ""
-        self._known: tuple[tuple[int, int, int, int], State] | None = None
+        self.changes = 0
+        """How often the manifest has been found to be another."""
+        self._state = State()
+        self._file: tuple[int, int] | None = None
+        self._end = 0
         if _URL.match(recording):
             self._connect(recording)
         else:
@@ -52,38 +57,51 @@ class Store:
 
     def state(self) -> State:
         """What the manifest says now. InvalidArgument when there is no recording; OSError."""
-        if self._folder is None:
-            return self._parsed(self._remote_manifest())
-        path = self._folder / _layout.MANIFEST
         try:
-            about = path.stat()
+            if self._folder is None:
+                self._read(False, self._remote_manifest())
+            else:
+                self._follow(self._folder / _layout.MANIFEST)
         except (FileNotFoundError, NotADirectoryError):
             raise InvalidArgument(self._missing()) from None
         except OSError as error:
             raise InvalidArgument(f"option recording {self.name}: {error}; {REMEDY}") from None
-        same = about.st_ino, about.st_dev, about.st_size, about.st_mtime_ns
-        if self._known is None or self._known[0] != same:
-            self._known = same, self._parsed(path.read_bytes())
-        return self._known[1]
+        return self._state
 
-    def _parsed(self, data: bytes) -> State:
+    def _follow(self, path: Path) -> None:
+        """Read what was appended; all of it when it was written anew."""
+        with path.open("rb") as file:
+            about = os.fstat(file.fileno())
+            same = about.st_dev, about.st_ino
+            if self._file != same or about.st_size < self._end:
+                self._file, self._end, self._state = same, 0, State()
+            if self._end < about.st_size or self._end == 0:
+                file.seek(self._end)
+                self._end += self._read(self._end > 0, file.read())
+
+    def _read(self, more: bool, data: bytes) -> int:
+        """Take lines into account, all there are or `more` of them; the length of the whole ones."""
+        end = data.rfind(b"\n") + 1
         try:
-            state, _ = parse(data)
+            found, _ = (self._state, 0) if more else parse(data[:end])
         except InvalidArgument as error:
             raise InvalidArgument(f"option recording {self.name}: {error}") from None
-        return state
+        if more:
+            for text in data[:end].splitlines():
+                with contextlib.suppress(ValueError):
+                    line = json.loads(text)
+                    if isinstance(line, dict):
+                        found.add(line)
+        self._state = found
+        self.changes += 1
+        return end
 
     def _missing(self) -> str:
         return f"option recording {self.name}: no recording, it has no {_layout.MANIFEST}; {REMEDY}"
 
     def _remote_manifest(self) -> bytes:
-        try:
-            with self._fs.open_input_file(self._path(_layout.MANIFEST)) as file:
-                return bytes(file.read())
-        except FileNotFoundError:
-            raise InvalidArgument(self._missing()) from None
-        except OSError as error:
-            raise InvalidArgument(f"option recording {self.name}: {error}; {REMEDY}") from None
+        with self._fs.open_input_file(self._path(_layout.MANIFEST)) as file:
+            return bytes(file.read())
 
     def _path(self, name: str) -> str:
         return str(PurePosixPath(self._base) / name)
