@@ -114,7 +114,7 @@ class FilteringReader(RecordingReader):
 
     def _taken(self, wanted: Any) -> bool:
         """Whether a filter is seen to here, entirely."""
-        path = getattr(wanted, "attribute", ())
+        path: Any = getattr(wanted, "attribute", ())
         if len(path) != 1:
             return False
         name, value = path[0], getattr(wanted, "value", None)
