@@ -40,6 +40,8 @@ class Piece:
     """Likewise, in the file."""
     whole: bool = False
     """All of the segment."""
+    mixed: bool = True
+    """There may be losses in it, and not only messages."""
 
     @property
     def weight(self) -> int:
@@ -108,7 +110,8 @@ def _piece(segment: Segment, begin: int, end: int) -> Piece:
     part = (high - low) / max(segment.next - segment.first, 1)
     names = segment.path, segment.topic, segment.source, segment.session
     whole = (low, high) == (segment.first, segment.next)
-    return Piece(*names, low, high, round(segment.rows * part), round(segment.bytes * part), whole)
+    rows, size = round(segment.rows * part), round(segment.bytes * part)
+    return Piece(*names, low, high, rows, size, whole, segment.rows != segment.messages)
 
 
 def _gap(catalog: Catalog, key: Key, begin: int, end: int, behind: Segment | None) -> Iterator[Piece]:

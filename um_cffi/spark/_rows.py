@@ -63,7 +63,8 @@ class Maker:
             needed.append("timestamp")
         if any(name in self._fields for name in shape.names):
             needed.append("payload")
-        self._included = sorted({columns.get_field_index(name) for name in (*needed, "kind", "sequence")})
+        self._included = {columns.get_field_index(name) for name in (*needed, "sequence")}
+        self._kind = columns.get_field_index("kind")
 
     def batches(self, pieces: tuple[Piece, ...]) -> Iterator[Any]:
         """The rows of pieces. InvalidOperation when a segment is gone and that is not to be passed over."""
@@ -112,22 +113,34 @@ class Maker:
 
     def _cut(self, piece: Piece) -> Iterator[Any]:
         """What a segment has between the numbers of a piece, without what is not delivered."""
-        options = self._pa.ipc.IpcReadOptions(included_fields=self._included, use_threads=False)
+        included = self._included | {self._kind} if piece.mixed else self._included
         with self._store.opened(piece.path) as file:
-            reader = self._pa.ipc.open_file(file, options=options)
+            reader = self._reader(file, sorted(included))
             for at in self._wanted(file, reader.num_record_batches, piece):
                 batch = reader.get_batch(at)
                 if not piece.whole:
                     numbers = batch.column("sequence").to_numpy()
                     first, last = np.searchsorted(numbers, (piece.begin, piece.end)).tolist()
                     batch = batch.slice(first, last - first)
-                kinds = batch.column("kind")
-                if not self._shape.losses and len(batch):
-                    messages = kinds.indices.to_numpy() == _layout.MESSAGE
+                if piece.mixed and not self._shape.losses and len(batch):
+                    messages = batch.column("kind").indices.to_numpy() == _layout.MESSAGE
                     if not messages.all():
                         batch = batch.filter(self._pa.array(messages))
                 if len(batch):
                     yield batch
+
+    def _reader(self, file: Any, included: list[int]) -> Any:
+        """A reader of the columns that are needed. Where nothing is compressed all of them are there without a copy,
+        while a choice of columns makes Arrow copy what is chosen."""
+        ipc = self._pa.ipc
+        plain = ipc.open_file(file, options=ipc.IpcReadOptions(use_threads=False))
+        if plain.num_record_batches and isinstance(file, self._pa.MemoryMappedFile):
+            file.seek(0)
+            mapped = file.read_buffer()
+            numbers = plain.get_batch(0).column("sequence").buffers()[1]
+            if mapped.address <= numbers.address < mapped.address + mapped.size:
+                return plain
+        return ipc.open_file(file, options=ipc.IpcReadOptions(included_fields=included, use_threads=False))
 
     def _wanted(self, file: Any, count: int, piece: Piece) -> Iterator[int]:
         """The record batches that have numbers of a piece: of the others only the numbers are looked at."""
