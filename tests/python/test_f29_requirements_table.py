@@ -17,6 +17,7 @@ FILES = (
     "tests/c/**/*.c",
     "tests/sim/*.c",
     "tests/python/*.py",
+    "tests/spark/*.py",
     "tests/net/*.py",
     "tests/wire/*.py",
     "tests/support/*.py",

@@ -10,6 +10,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = "1g"
 LOCAL = "127.0.0.1"
+SLOW = "Timed out while waiting for the Python worker to connect back"
+"""What Spark says when a process of Python that it starts has not called within ten seconds, which cannot be changed.
+On a machine that is overloaded or stops processes that is no failure of what is tested: such a query is begun again."""
 
 
 def environment() -> dict[str, str]:
