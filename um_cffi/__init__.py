@@ -53,7 +53,8 @@ from um_cffi.hot_failover import HFReceiver, HFSource  # noqa: E402
 from um_cffi.immediate import ImmediateReceiver  # noqa: E402
 from um_cffi.properties import Properties, PropertyType  # noqa: E402
 from um_cffi.receiver import Receiver, WildcardReceiver  # noqa: E402
-from um_cffi.requests import Request, RequestMessage, Responder, Response  # noqa: E402
+from um_cffi.requests import Request, Response  # noqa: E402
+from um_cffi.responder import RequestMessage, Responder  # noqa: E402
 from um_cffi.slots import SlotSource  # noqa: E402
 from um_cffi.source import Source  # noqa: E402
 from um_cffi.stats import TopicSource, object_counts  # noqa: E402

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from um_cffi import config as config_files
 from um_cffi import logs
-from um_cffi.answering import aretry, retry
+from um_cffi._room import Room
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import name_bytes, options_of, path_of, shown, whole
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
@@ -19,7 +19,8 @@ from um_cffi.binding.deadline import Deadline
 from um_cffi.binding.lifetime import Closing, Part, check_outside, counted, milliseconds
 from um_cffi.dispatch import Dispatcher, DispatchThread, EventQueue, Timer
 from um_cffi.errors import InvalidArgument, InvalidOperation, OutOfMemory, check, raise_last, text
-from um_cffi.requests import Request, Requests, Responder, from_source, make_request
+from um_cffi.requests import Request, Requests, from_source, make_request
+from um_cffi.responder import Responder
 from um_cffi.stats import (
     ContextCounts,
     ContextStats,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from um_cffi.binding.options import ContextOptions, ReceiverOptions
     from um_cffi.properties import PropertyValue
-    from um_cffi.requests import Handler
+    from um_cffi.responder import Handler
     from um_cffi.source import Source
 
     Target = Union[str, "Context"]
@@ -94,6 +95,8 @@ class Context(Closing):
                 raise OutOfMemory("no memory for a context")
             self._mapping: Any = ffi.gc(mapping, lib.um_py_mapping_delete)  # of sessions to XSPs
             check(lib.um_py_mapping_install(mapping, attributes.pointer))
+            self._room = Room()  # for what is sent without a source
+            self._room.install(attributes.pointer)
             check(lib.lbm_context_create(holder, attributes.pointer, ffi.NULL, ffi.NULL))
         self._ctx: Any = holder[0]
         gate = lib.um_py_gate_create(self._ctx)
@@ -103,7 +106,7 @@ class Context(Closing):
         self._gate: Any = ffi.gc(gate, lib.um_py_gate_delete)  # for calls that may wait for the context's thread
         self._deleted = False
         super().__init__("context")
-        _kept[self._number] = [self._mapping, self._gate]
+        _kept[self._number] = [self._mapping, self._gate, self._room.state]
         self._children: dict[int, Part] = {}
         self._dispatch_thread: DispatchThread | None = None
         self._processing = threading.Lock()
@@ -337,13 +340,13 @@ class Context(Closing):
         from um_cffi.immediate import unicast
 
         address = unicast("send_immediate()", target, topic)
-        retry(address.attempt_of(self, data, False), timeout, f"send_immediate() {address.name}")
+        self._room.retry(address.attempt_of(self, data, False), timeout, f"send_immediate() {address.name}")
 
     async def asend_immediate(self, target: Target, data: Buffer, topic: str | None = None) -> None:
         """Send `data` on `topic` to `target` as send_immediate() does, for asyncio: waits without blocking the loop."""
         from um_cffi.immediate import unicast
 
-        await aretry(unicast("asend_immediate()", target, topic).attempt_of(self, data, False))
+        await self._room.aretry(unicast("asend_immediate()", target, topic).attempt_of(self, data, False))
 
     def send_multicast(
         self, data: Buffer, topic: str | None = None, timeout: float | None = None, *, flush: bool = True
@@ -360,13 +363,13 @@ class Context(Closing):
         from um_cffi.immediate import multicast
 
         address = multicast("send_multicast()", topic)
-        retry(address.attempt_of(self, data, flush), timeout, f"send_multicast() {address.name}")
+        self._room.retry(address.attempt_of(self, data, flush), timeout, f"send_multicast() {address.name}")
 
     async def asend_multicast(self, data: Buffer, topic: str | None = None, *, flush: bool = True) -> None:
         """Send `data` on `topic` with `flush` as send_multicast() does, for asyncio: without blocking the loop."""
         from um_cffi.immediate import multicast
 
-        await aretry(multicast("asend_multicast()", topic).attempt_of(self, data, flush))
+        await self._room.aretry(multicast("asend_multicast()", topic).attempt_of(self, data, flush))
 
     def _gate_of(self) -> Any:
         self._check_open()
@@ -511,6 +514,7 @@ class Context(Closing):
                 child._give_up()  # another thread may be closing it and wait for this one
         if self._sequential:
             lib.lbm_context_unblock(self._ctx)
+        self._room.wake()
         lib.um_py_gate_close(self._gate)
         with self._processing:
             if lib.lbm_context_delete(self._ctx) != 0:

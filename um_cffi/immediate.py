@@ -5,14 +5,13 @@ A receiver of a topic gets immediate messages to it like all others; ImmediateRe
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from um_cffi._calling import Calling
 from um_cffi._receiving import OnEvent, OnFull, OnMessage
-from um_cffi.answering import RETRY, buffer_of, sent
+from um_cffi._room import sent
+from um_cffi.answering import buffer_of
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import expect_context, name_bytes
 from um_cffi.context import Context
@@ -76,16 +75,24 @@ class ImmediateWay(Way):
         return buffer_of(self._address._call, data)
 
     def send(self, inbox: Any, number: int, payload: Any, wait_ms: int) -> Any:
-        self._ctx._check_open()
-        gate, target, topic = self._ctx._gate_of(), self._address._target, self._address._topic
-        request = lib.um_py_immediate_request(gate, inbox, number, target, topic, payload, len(payload), self._flags)
+        ctx = self._ctx
+        ctx._check_open()
+        if wait_ms == 0:
+            ctx._room.descriptor()  # before the attempt: what comes after it is not missed
+        seen = lib.um_py_room_seen(ctx._room.state)
+        request = self._attempt(inbox, number, payload)
         if request == ffi.NULL and wait_ms > 0 and lib.lbm_errnum() == lib.LBM_EWOULDBLOCK:
-            time.sleep(RETRY)  # nobody tells when there is room
-            return lib.um_py_immediate_request(gate, inbox, number, target, topic, payload, len(payload), self._flags)
+            ctx._room.wait(seen, wait_ms)
+            ctx._check_open()
+            return self._attempt(inbox, number, payload)
         return request
 
+    def _attempt(self, inbox: Any, number: int, payload: Any) -> Any:
+        gate, target, topic = self._ctx._gate_of(), self._address._target, self._address._topic
+        return lib.um_py_immediate_request(gate, inbox, number, target, topic, payload, len(payload), self._flags)
+
     async def room(self) -> None:
-        await asyncio.sleep(RETRY)
+        await self._ctx._room.comes()
 
 
 class ImmediateReceiver(Calling):

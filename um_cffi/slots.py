@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, 
 from um_cffi.binding.attributes import Attributes, merged, sorted_out
 from um_cffi.binding.lifetime import Part, counted
 from um_cffi.errors import InvalidArgument, check, raise_last
+from um_cffi.requests import Request, Way, make_request
 from um_cffi.stats import SourceStats, source_stats
 
 if TYPE_CHECKING:
@@ -32,8 +34,8 @@ class SlotSource(Part):
     it goes out at once. A slot may be written again as soon as send() has returned.
 
     What it does not have: transports other than LBT-RM and LBT-RU (NotSupported), messages of another size, batching, a
-    data rate limit, events, numbers of hot failover, requests. Properties are numbers alone, see send(). It does not
-    know its receivers: over LBT-RU and LBT-RM ask the receivers (wait_ready(), wait_session()). Its transport session
+    data rate limit, events of receivers that come and go, numbers of hot failover. Properties are numbers alone, see
+    send(). It does not count its receivers: ask them (wait_ready(), wait_session()). Its transport session
     is one of smart sources only; the sources of a session are meant for one thread, others wait for each other. Options
     of the scope source may be given as keywords, or as a mapping in `options`; InvalidArgument names an unknown option
     or a wrong value, a dtype with Python objects or without bytes, and is also what every method raises once it is
@@ -62,6 +64,7 @@ class SlotSource(Part):
         chosen = sorted_out(("source",), wanted)["source"]
         super().__init__(f"slot source of {topic}")
         self._ctx, self._topic, self._dtype = ctx, topic, kind
+        self._number_sent = ffi.new("uint32_t *")  # guard: of the last message that was to have its number told
         self._ssrc: Any = None
         self._info = ffi.new("lbm_ssrc_send_ex_info_t *")  # of send(), under the guard, and so what it points to
         self._names: tuple[str, ...] = ()
@@ -80,7 +83,7 @@ class SlotSource(Part):
         holder, block = ffi.new("lbm_ssrc_t **"), ffi.new("um_py_block_t **")
         with ctx._using():
             with Attributes("source", chosen) as attributes:
-                check(lib.um_py_slots_create(holder, block, ctx._ctx, topic, attributes.pointer))
+                check(lib.um_py_slots_create(holder, block, ctx._ctx, topic, attributes.pointer, self._number_sent))
             self._ssrc = holder[0]
             memory = ffi.gc(ffi.cast("char *", block[0]), lib.um_py_block_unref)
             self._buffers = self._take_all()
@@ -123,18 +126,64 @@ class SlotSource(Part):
         """
         if self._inherited or self._closed:
             self._check_open()
-        try:
-            buffer = self._buffers[at]
-        except (IndexError, TypeError):
-            raise InvalidArgument(
-                f"send() of the {self._name}: slot {shown(at)}: must be a whole number below {len(self._buffers)}"
-            ) from None
+        buffer = self._buffer("send()", at)
         with self._guard:
             if self._closed:
                 self._check_open()
             info = ffi.NULL if channel is None and properties is None else self._written(channel, properties)
             if lib.lbm_ssrc_send_ex(self._ssrc, buffer, self._dtype.itemsize, 0, info) != 0:
                 raise_last()
+
+    def send_numbered(
+        self, at: int = 0, *, channel: int | None = None, properties: Mapping[str, int] | None = None
+    ) -> int:
+        """Send the slot `at` as send() does, and tell the sequence number under which receivers get it.
+
+        `channel`, `properties` and errors are those of send().
+        """
+        self._check_open()
+        buffer = self._buffer("send_numbered()", at)
+        with self._guard:
+            self._check_open()
+            info = self._written(channel, properties)
+            info.flags |= lib.LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO
+            check(lib.lbm_ssrc_send_ex(self._ssrc, buffer, self._dtype.itemsize, 0, info))
+            return int(self._number_sent[0])
+
+    def request(
+        self,
+        at: int = 0,
+        timeout: float | None = 5.0,
+        *,
+        responses: int | None = None,
+        channel: int | None = None,
+        properties: Mapping[str, int] | None = None,
+    ) -> Request:
+        """Ask, with the slot `at`, who receives the topic: it is sent, as it is then, when the Request is awaited or
+        iterated.
+
+        The Request, `timeout` in seconds and `responses` are as of Context.request(), `channel` and `properties` those
+        of send(). InvalidArgument as of send(). A context with the option request_tcp_bind_request_port 0 gets no
+        responses.
+        """
+        self._check_open()
+        way = _FromSlot(self, self._buffer("request()", at), channel, properties)
+        return make_request(self._ctx, way, b"", timeout, responses)
+
+    def _request(self, inbox: Any, number: int, way: _FromSlot) -> Any:
+        with self._guard:
+            self._check_open()
+            plain = way.channel is None and way.properties is None
+            info = ffi.NULL if plain else self._written(way.channel, way.properties)
+            return lib.um_py_slot_request(self._ssrc, inbox, number, way.buffer, self._dtype.itemsize, info)
+
+    def _buffer(self, call: str, at: int) -> Any:
+        try:
+            return self._buffers[at]
+        except (IndexError, TypeError):
+            raise InvalidArgument(
+                f"{call} of the {self._name}: slot {shown(at)}: must be a whole number below {len(self._buffers)}"
+            ) from None
 
     def _written(self, channel: int | None, properties: Mapping[str, int] | None) -> Any:
         """The guard is held. What is told to the library beside the slot; it writes it into the slot anew."""
@@ -202,3 +251,23 @@ class SlotSource(Part):
         with self._guard:  # until the send that is in the library has returned; others find the source closed
             pass
         check(lib.lbm_ssrc_delete(self._ssrc))
+
+
+class _FromSlot(Way):
+    """A request that lies in a slot."""
+
+    def __init__(
+        self, source: SlotSource, buffer: Any, channel: int | None, properties: Mapping[str, int] | None
+    ) -> None:
+        self.name = f"on {source.topic!r}"
+        self.buffer, self.channel, self.properties = buffer, channel, properties
+        self._source = source
+
+    def prepare(self, data: Any) -> Any:
+        return data  # it lies in the slot
+
+    def send(self, inbox: Any, number: int, payload: Any, wait_ms: int) -> Any:
+        return self._source._request(inbox, number, self)
+
+    async def room(self) -> None:
+        await asyncio.sleep(0)  # the kernel alone is waited for, in send()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 import time
@@ -31,6 +32,7 @@ from um_cffi import (
     WildcardReceiver,
     WouldBlock,
 )
+from um_cffi.binding._native import lib
 from um_cffi.testing import set_loss_rate
 
 LOCAL = {"default_interface": "127.0.0.1/32", "resolver_multicast_interface": "127.0.0.1/32"}
@@ -248,6 +250,100 @@ def test_a_direct_callback_that_finds_no_room_is_told_instead_of_waiting(there: 
             there.send_immediate(ctx, b"go")
             assert over.wait(HANG)
     assert "direct=True" in str(raised[0])
+
+
+@contextlib.contextmanager
+def blocked() -> Iterator[tuple[Context, Context]]:
+    """A context that has no room for what it sends to the other one, until that is run."""
+    with (
+        Context({**LOCAL, "operational_mode": "sequential"}) as asleep,
+        Context(LOCAL, response_session_maximum_buffer=4096) as ctx,
+    ):
+        with pytest.raises(TimedOut, match="has taken nothing for 0 s"):
+            for _ in range(100000):
+                ctx.send_immediate(asleep, b"x" * 60000, timeout=0)
+        yield ctx, asleep
+
+
+def run_until(asleep: Context, over: threading.Event) -> threading.Thread:
+    def run() -> None:
+        while not over.is_set():
+            asleep.process_events(0.01)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_a_sender_that_waits_on_a_thread_is_told_of_room() -> None:
+    with blocked() as (ctx, asleep):
+        over = threading.Event()
+        before = lib.um_py_room_seen(ctx._room.state)
+        running = run_until(asleep, over)
+        try:
+            ctx.send_immediate(asleep, b"x" * 60000, timeout=HANG)
+            assert lib.um_py_room_seen(ctx._room.state) > before
+        finally:
+            over.set()
+            running.join()
+
+
+def test_senders_that_wait_in_event_loops_are_told_of_room() -> None:
+    async def send(ctx: Context, asleep: Context) -> None:
+        await asyncio.gather(*(ctx.asend_immediate(asleep, b"x" * 60000) for _ in range(3)))
+
+    with blocked() as (ctx, asleep):
+        over = threading.Event()
+        threads = [threading.Thread(target=lambda: asyncio.run(send(ctx, asleep))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        running = run_until(asleep, over)
+        try:
+            for thread in threads:
+                thread.join(HANG)
+                assert not thread.is_alive()
+        finally:
+            over.set()
+            running.join()
+        assert ctx._room._waiting == {}
+
+
+def test_a_request_that_waits_for_room_is_sent_when_there_is_some() -> None:
+    with blocked() as (ctx, asleep):
+        answers: list[bytes] = []
+        request = ctx.request_immediate(asleep, b"?" * 60000, timeout=HANG)
+        thread = threading.Thread(target=lambda: answers.append(request.result().data))
+        thread.start()
+        over = threading.Event()
+        running = run_until(asleep, over)
+        try:
+            with ImmediateReceiver(asleep) as receiver:
+                while (message := taken(receiver)).type != MessageType.REQUEST:
+                    pass
+                message.respond(b"yes")
+                thread.join(HANG)
+        finally:
+            over.set()
+            running.join()
+        assert answers == [b"yes"]
+
+
+def test_senders_that_wait_end_with_their_context() -> None:
+    raised: list[BaseException] = []
+
+    with blocked() as (ctx, asleep):
+
+        def send() -> None:
+            try:
+                ctx.send_immediate(asleep, b"x" * 60000)
+            except InvalidArgument as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        ctx.close()
+        thread.join(HANG)
+        assert not thread.is_alive() and "closed" in str(raised[0])
 
 
 # -- multicast --

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -14,7 +15,14 @@ import pytest
 from pairs import HANG, loopback, scaled
 
 import um_cffi
-from um_cffi import InvalidArgument, NotSupported, Receiver, SlotSource, UmError
+from um_cffi import (
+    InvalidArgument,
+    NotSupported,
+    Receiver,
+    Responder,
+    SlotSource,
+    UmError,
+)
 from um_cffi.binding._native import lib
 from um_cffi.stats import LbtruSourceStats
 
@@ -248,3 +256,36 @@ def test_memory_lives_as_long_as_arrays_and_no_longer() -> None:
     del open_still
     gc.collect()
     assert lib.um_py_block_count() == 0
+
+
+def test_requests_of_slots_are_answered() -> None:
+    with loopback() as asks, loopback() as responds:
+        responder = Responder(responds, "quotes", lambda message: bytes(reversed(message.data)))
+        source = SlotSource(asks, "quotes", "u1", transport="lbtru", smart_src_enable_spectrum_channel=1)
+        responder.wait_ready(1, HANG)
+        source.slots[:] = np.arange(len(source))
+        assert source.request(3, HANG).result().data == b"\x03"
+        assert source.request(4, HANG, channel=7).result().data == b"\x04"
+
+        async def ask() -> bytes:
+            return (await source.request(5, HANG)).data
+
+        assert asyncio.run(ask()) == b"\x05"
+        with pytest.raises(InvalidArgument, match="request\\(\\) of the slot source of quotes: slot 32: must be"):
+            source.request(32)
+        late = source.request(0)
+        source.close()
+        with pytest.raises(InvalidArgument, match="closed"):
+            late.result()
+
+
+def test_a_send_tells_the_number_of_its_message() -> None:
+    with quotes("u1", smart_src_enable_spectrum_channel=1) as (source, receiver):
+        told = [source.send_numbered(at) for at in range(3)]
+        source.send(3)
+        told.append(source.send_numbered(4, channel=9))
+        messages = [receiver.recv(HANG) for _ in range(5)]
+        got = [message.sequence_number for message in messages if message is not None]
+        assert told == got[:3] + got[4:] == [0, 1, 2, 4]
+        with pytest.raises(InvalidArgument, match=r"send_numbered\(\) of the slot source of quotes: slot 99"):
+            source.send_numbered(99)

@@ -24,6 +24,7 @@ MODULE = "um_cffi.binding._native"
 SOURCES = (
     "um_py_bridge.c",
     "um_py_xsp.c",
+    "um_py_room.c",
     "um_py_positions.c",
     "um_py_sending.c",
     "um_py_slots.c",
@@ -48,7 +49,7 @@ SOURCES = (
 OPAQUE = """
     lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_hf_rcv_t lbm_hfx_t lbm_hfx_attr_t lbm_hfx_rcv_t lbm_ssrc_t um_py_block_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
     lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
-    um_py_source_t um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_inbox_t um_py_request_t
+    um_py_source_t um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_room_t um_py_inbox_t um_py_request_t
     um_py_gate_t um_py_positions_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t
 """
 STRUCTURES = [
@@ -234,6 +235,13 @@ void um_py_mapping_delete(um_py_mapping_t *mapping);
 int um_py_mapping_install(um_py_mapping_t *mapping, lbm_context_attr_t *attr);
 int um_py_mapping_add(um_py_mapping_t *mapping, lbm_xsp_t *xsp, const char *sources);
 void um_py_mapping_remove(um_py_mapping_t *mapping, const lbm_xsp_t *xsp);
+um_py_room_t *um_py_room_create(void);
+void um_py_room_delete(um_py_room_t *room);
+void um_py_room_wake(um_py_room_t *room);
+int um_py_room_install(um_py_room_t *room, lbm_context_attr_t *attr);
+uint64_t um_py_room_seen(um_py_room_t *room);
+void um_py_room_wait(um_py_room_t *room, uint64_t seen, int wait_ms);
+int um_py_room_fd(um_py_room_t *room);
 um_py_positions_t *um_py_positions_create(void);
 void um_py_positions_delete(um_py_positions_t *positions);
 int um_py_positions_set(um_py_positions_t *positions, const char *source, uint32_t epoch, uint32_t wanted);
@@ -254,7 +262,7 @@ int um_py_send(um_py_source_t *state, const char *data, size_t len, const lbm_io
 void um_py_block_unref(void *block);
 int um_py_block_count(void);
 int um_py_slots_create(lbm_ssrc_t **ssrcp, um_py_block_t **blockp, lbm_context_t *ctx, const char *symbol,
-                       lbm_src_topic_attr_t *attr);
+                       lbm_src_topic_attr_t *attr, uint32_t *number);
 int lbm_src_channel_create(lbm_src_channel_info_t **chnp, lbm_src_t *src, uint32_t channel_num);
 int lbm_src_channel_delete(lbm_src_channel_info_t *chn);
 int lbm_rcv_subscribe_channel(lbm_rcv_t *rcv, uint32_t channel, void *proc, void *clientd);
@@ -270,6 +278,7 @@ typedef struct lbm_ssrc_send_ex_info_t_stct {
 #define LBM_SSRC_SEND_EX_FLAG_CHANNEL ...
 #define LBM_SSRC_SEND_EX_FLAG_PROPERTIES ...
 #define LBM_SSRC_SEND_EX_FLAG_REBUILD_BUFFER ...
+#define LBM_SSRC_SEND_EX_FLAG_SEQUENCE_NUMBER_INFO ...
 int lbm_ssrc_send_ex(lbm_ssrc_t *ssrc, const char *usr_bufp, size_t len, int flags, lbm_ssrc_send_ex_info_t *info);
 int lbm_ssrc_retrieve_transport_stats(lbm_ssrc_t *ssrc, lbm_src_transport_stats_t *stats);
 typedef struct um_py_extras_stct {
@@ -311,6 +320,8 @@ void um_py_gate_close(um_py_gate_t *gate);
 void um_py_gate_delete(um_py_gate_t *gate);
 int um_py_immediate_send(um_py_gate_t *gate, const char *target, const char *topic, const char *data, size_t len,
                          int flags);
+um_py_request_t *um_py_slot_request(lbm_ssrc_t *ssrc, um_py_inbox_t *inbox, uint64_t owner, const char *buffer,
+    size_t len, lbm_ssrc_send_ex_info_t *info);
 um_py_request_t *um_py_immediate_request(um_py_gate_t *gate, um_py_inbox_t *inbox, uint64_t owner, const char *target,
                                          const char *topic, const char *data, size_t len, int flags);
 int um_py_immediate_receive(lbm_context_t *ctx, void *clientd, int direct, int others);

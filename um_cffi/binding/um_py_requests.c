@@ -287,6 +287,25 @@ static um_py_request_t *um_py_request_send(um_py_source_t *state, um_py_inbox_t 
     return NULL;
 }
 
+/* The same of a buffer of a smart source, which waits for nothing but the kernel. NULL as lbm_ssrc_send_request_ex(). */
+static um_py_request_t *um_py_slot_request(lbm_ssrc_t *ssrc, um_py_inbox_t *inbox, uint64_t owner, const char *buffer,
+                                           size_t len, lbm_ssrc_send_ex_info_t *info)
+{
+    um_py_request_t *request = calloc(1, sizeof *request);
+    if (request == NULL) {
+        lbm_seterr(LBM_ENOMEM, "no memory for a request");
+        return NULL;
+    }
+    request->inbox = inbox;
+    request->owner = owner;
+    if (lbm_ssrc_send_request_ex(&request->req, ssrc, buffer, len, um_py_on_response, request, NULL, 0, info) != 0) {
+        free(request);
+        return NULL;
+    }
+    atomic_fetch_add(&inbox->refs, 1);
+    return request;
+}
+
 /* Nothing is put into the inbox for it any more, unless this is inside a callback on a thread of the library. */
 static void um_py_request_delete(um_py_request_t *request)
 {

@@ -44,10 +44,19 @@ static void um_py_block_release(void *memory, void *clientd)
     um_py_block_unref((um_py_block_t *)memory - 1);
 }
 
-/* A smart source, whose attributes are `attr`. *blockp is its memory, with a reference of the caller's. 0, or -1 as
- * lbm_ssrc_create(). */
+/* Inside a send that asks for it: the number of its message. Other events need no answer: sends wait for the kernel. */
+static int um_py_on_slots_event(lbm_ssrc_t *ssrc, int event, void *ed, void *clientd)
+{
+    (void)ssrc;
+    if (event == LBM_SRC_EVENT_SEQUENCE_NUMBER_INFO)
+        *(uint32_t *)clientd = ((const lbm_src_event_sequence_number_info_t *)ed)->last_sequence_number;
+    return 0;
+}
+
+/* A smart source, whose attributes are `attr`. *blockp is its memory, with a reference of the caller's. *number,
+ * which outlives it, is that of each message whose send asks for it. 0, or -1 as lbm_ssrc_create(). */
 static int um_py_slots_create(lbm_ssrc_t **ssrcp, um_py_block_t **blockp, lbm_context_t *ctx, const char *symbol,
-                              lbm_src_topic_attr_t *attr)
+                              lbm_src_topic_attr_t *attr, uint32_t *number)
 {
     um_py_block_t *block = NULL;
     lbm_mem_mgt_callbacks_t memory = {.malloc_cb_func = um_py_block_allocate, .free_cb_func = um_py_block_release};
@@ -55,7 +64,7 @@ static int um_py_slots_create(lbm_ssrc_t **ssrcp, um_py_block_t **blockp, lbm_co
     memory.clientd = &block; /* of this call: memory is asked for while the source is made, and freed without it */
     if (lbm_src_topic_attr_setopt(attr, "mem_mgt_callbacks", &memory, sizeof memory) != 0 ||
         lbm_src_topic_alloc(&topic, ctx, symbol, attr) != 0 ||
-        lbm_ssrc_create(ssrcp, ctx, topic, NULL, NULL, NULL) != 0)
+        lbm_ssrc_create(ssrcp, ctx, topic, um_py_on_slots_event, number, NULL) != 0)
         return -1;
     atomic_fetch_add(&block->refs, 1);
     *blockp = block;
