@@ -287,7 +287,8 @@ static um_py_request_t *um_py_request_send(um_py_source_t *state, um_py_inbox_t 
     return NULL;
 }
 
-/* The same of a buffer of a smart source, which waits for nothing but the kernel. NULL as lbm_ssrc_send_request_ex(). */
+/* The same of a buffer of a smart source, which waits for nothing but the kernel. NULL as lbm_ssrc_send_request_ex().
+ */
 static um_py_request_t *um_py_slot_request(lbm_ssrc_t *ssrc, um_py_inbox_t *inbox, uint64_t owner, const char *buffer,
                                            size_t len, lbm_ssrc_send_ex_info_t *info)
 {
