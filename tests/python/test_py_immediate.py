@@ -32,7 +32,6 @@ from um_cffi import (
     WildcardReceiver,
     WouldBlock,
 )
-from um_cffi.binding._native import lib
 from um_cffi.testing import set_loss_rate
 
 LOCAL = {"default_interface": "127.0.0.1/32", "resolver_multicast_interface": "127.0.0.1/32"}
@@ -275,41 +274,50 @@ def run_until(asleep: Context, over: threading.Event) -> threading.Thread:
     return thread
 
 
-def test_a_sender_that_waits_on_a_thread_is_told_of_room() -> None:
+@pytest.fixture
+def without_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for room and is not told of it waits for longer than a test."""
+    monkeypatch.setattr("um_cffi._room.SLICE_MS", 10 * HANG * 1000)
+    monkeypatch.setattr("um_cffi._room._CHECK", 10 * HANG)
+
+
+def all_end(asleep: Context, threads: list[threading.Thread]) -> bool:
+    """Whether the threads end once the context is run."""
+    over = threading.Event()
+    for thread in threads:
+        thread.start()
+    running = run_until(asleep, over)
+    for thread in threads:
+        thread.join(HANG)
+    over.set()
+    running.join()
+    return not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.usefixtures("without_looking")
+def test_senders_that_wait_on_threads_are_told_of_room() -> None:
     with blocked() as (ctx, asleep):
-        over = threading.Event()
-        before = lib.um_py_room_seen(ctx._room.state)
-        running = run_until(asleep, over)
-        try:
-            ctx.send_immediate(asleep, b"x" * 60000, timeout=HANG)
-            assert lib.um_py_room_seen(ctx._room.state) > before
-        finally:
-            over.set()
-            running.join()
+
+        def send() -> None:
+            for _ in range(5):
+                ctx.send_immediate(asleep, b"x" * 60000)
+
+        assert all_end(asleep, [threading.Thread(target=send, daemon=True) for _ in range(3)])
 
 
+@pytest.mark.usefixtures("without_looking")
 def test_senders_that_wait_in_event_loops_are_told_of_room() -> None:
     async def send(ctx: Context, asleep: Context) -> None:
-        await asyncio.gather(*(ctx.asend_immediate(asleep, b"x" * 60000) for _ in range(3)))
+        await asyncio.gather(*(ctx.asend_immediate(asleep, b"x" * 60000) for _ in range(5)))
 
     with blocked() as (ctx, asleep):
-        over = threading.Event()
-        threads = [threading.Thread(target=lambda: asyncio.run(send(ctx, asleep))) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        running = run_until(asleep, over)
-        try:
-            for thread in threads:
-                thread.join(HANG)
-                assert not thread.is_alive()
-        finally:
-            over.set()
-            running.join()
+        threads = [threading.Thread(target=lambda: asyncio.run(send(ctx, asleep)), daemon=True) for _ in range(2)]
+        assert all_end(asleep, threads)
         assert ctx._room._waiting == {}
 
 
 def test_a_request_that_waits_for_room_is_sent_when_there_is_some() -> None:
-    with blocked() as (ctx, asleep):
+    with blocked() as (ctx, asleep), ImmediateReceiver(asleep) as receiver:
         answers: list[bytes] = []
         request = ctx.request_immediate(asleep, b"?" * 60000, timeout=HANG)
         thread = threading.Thread(target=lambda: answers.append(request.result().data))
@@ -317,11 +325,10 @@ def test_a_request_that_waits_for_room_is_sent_when_there_is_some() -> None:
         over = threading.Event()
         running = run_until(asleep, over)
         try:
-            with ImmediateReceiver(asleep) as receiver:
-                while (message := taken(receiver)).type != MessageType.REQUEST:
-                    pass
-                message.respond(b"yes")
-                thread.join(HANG)
+            while (message := taken(receiver)).type != MessageType.REQUEST:
+                pass
+            message.respond(b"yes")
+            thread.join(HANG)
         finally:
             over.set()
             running.join()
