@@ -74,8 +74,8 @@ class Room:
 
     # -- in asyncio --
 
-    def descriptor(self) -> int:
-        """What tells event loops of room. Who means to wait asks for it before the attempt, and misses nothing."""
+    def _descriptor(self) -> int:
+        """What tells event loops of room."""
         if self._fd < 0:
             self._fd = lib.um_py_room_fd(self.state)
             if self._fd < 0:
@@ -84,23 +84,24 @@ class Room:
 
     async def aretry(self, attempt: Callable[[], bool]) -> None:
         """Attempt until there was room, in an event loop."""
-        if attempt():
-            return
-        self.descriptor()
-        while not attempt():
-            await self.comes()
+        while True:
+            seen = lib.um_py_room_seen(self.state)
+            if attempt():
+                return
+            await self.comes(seen)
 
-    async def comes(self) -> None:
-        """Until there is room, or it is time to look anyway."""
+    async def comes(self, seen: int) -> None:
+        """Until the context has told of room since `seen` was taken, or it is time to look anyway."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         waiting = self._waiting.setdefault(loop, [])
         if not waiting:
-            loop.add_reader(self.descriptor(), self._on_readable)
+            loop.add_reader(self._descriptor(), self._on_readable)
         waiting.append(future)
         timer = loop.call_later(_CHECK, _resolve, [future])
         try:
-            await future
+            if lib.um_py_room_seen(self.state) == seen:  # else another loop may have been told, and this one not
+                await future
         finally:
             timer.cancel()
             waiting.remove(future)

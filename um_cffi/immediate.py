@@ -70,6 +70,7 @@ class ImmediateWay(Way):
         self._ctx = ctx
         self._address = address
         self._flags = _FLUSH if flush else 0
+        self._seen = 0  # wakeups of the context before the last attempt
 
     def prepare(self, data: Any) -> Any:
         return buffer_of(self._address._call, data)
@@ -77,9 +78,7 @@ class ImmediateWay(Way):
     def send(self, inbox: Any, number: int, payload: Any, wait_ms: int) -> Any:
         ctx = self._ctx
         ctx._check_open()
-        if wait_ms == 0:
-            ctx._room.descriptor()  # before the attempt: what comes after it is not missed
-        seen = lib.um_py_room_seen(ctx._room.state)
+        seen = self._seen = lib.um_py_room_seen(ctx._room.state)
         request = self._attempt(inbox, number, payload)
         if request == ffi.NULL and wait_ms > 0 and lib.lbm_errnum() == lib.LBM_EWOULDBLOCK:
             ctx._room.wait(seen, wait_ms)
@@ -92,7 +91,7 @@ class ImmediateWay(Way):
         return lib.um_py_immediate_request(gate, inbox, number, target, topic, payload, len(payload), self._flags)
 
     async def room(self) -> None:
-        await self._ctx._room.comes()
+        await self._ctx._room.comes(self._seen)
 
 
 class ImmediateReceiver(Calling):
