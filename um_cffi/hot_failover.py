@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,9 +11,9 @@ import numpy as np
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import shown
 from um_cffi.binding.attributes import Attributes
-from um_cffi.binding.lifetime import SLICE_MS
+from um_cffi.binding.lifetime import SLICE_MS, milliseconds
 from um_cffi.binding.located import located
-from um_cffi.errors import InvalidArgument, check, raise_last
+from um_cffi.errors import InvalidArgument, TimedOut, check, raise_last
 from um_cffi.properties import Extras, made_of
 from um_cffi.receiver import Receiver
 from um_cffi.source import Source
@@ -162,16 +163,22 @@ class HFSource(Source):
         dtype: npt.DTypeLike | None = None,
         definition: Definition | None = None,
         numbers: int | npt.ArrayLike | None = None,
+        timeout: float | None = None,
     ) -> int:
         """Send many numbered messages with one call that loops in C; returns their number.
 
         `numbers` is that of the first message, which each further one follows by 1, or an array of integers, one for
-        each message; None: without numbers, past the merge of the receivers. Everything else, `flush` and errors with
-        their `sent` included, is as with Source.send_many(). InvalidArgument for numbers that do not have the width of
-        the source, or that are not as many as the messages; nothing is sent of a part with such.
+        each message; None: without numbers, past the merge of the receivers. With numbers, TimedOut after `timeout`
+        seconds in which the session had no room for a message; None, and iterables of buffers, wait without bound.
+        Everything else, `flush` and errors with their `sent` included, is as with Source.send_many(). InvalidArgument
+        for numbers that do not have the width of the source, or that are not as many as the messages; nothing is sent
+        of a part with such.
         """
         if numbers is None:
+            if timeout is not None:
+                raise InvalidArgument(f"send_many() of the {self._name} with a timeout: only with numbers")
             return super().send_many(messages, flush, dtype=dtype, definition=definition)
+        patience = None if timeout is None else milliseconds(timeout) / 1000
         sent = 0
         try:
             numbering = _Numbering(self._name, self._bits, numbers)
@@ -182,7 +189,7 @@ class HFSource(Source):
                     sent += 1
             else:
                 for base, offsets, lengths, _kept in found:
-                    sent = self._send_numbered(base, offsets, lengths, numbering, sent)
+                    sent = self._send_numbered(base, offsets, lengths, numbering, sent, patience)
             numbering.check_end(sent)
             if flush:
                 self.flush()
@@ -198,6 +205,7 @@ class HFSource(Source):
         lengths: npt.NDArray[np.uint32],
         numbering: _Numbering,
         before: int,
+        patience: float | None,
     ) -> int:
         """The messages of one part, behind `before` others; how many have been sent then."""
         self._check_open()
@@ -210,11 +218,18 @@ class HFSource(Source):
         sent = ffi.new("size_t *")
         data = ffi.cast("char *", base)
         left = (self._state, data, *where, numbers, len(offsets), 0, extras.sent, SLICE_MS, sent)
+        moved = (0, time.monotonic())
         try:
             while lib.um_py_send_many_numbered(*left) != 0:
                 if lib.lbm_errnum() != lib.LBM_EWOULDBLOCK:
                     self._check_open()
                     raise_last()
+                if sent[0] != moved[0]:
+                    moved = (sent[0], time.monotonic())
+                elif patience is not None and time.monotonic() - moved[1] >= patience:
+                    raise TimedOut(
+                        f"{self._name}: no room for {patience:g} s: a receiver does not read, or a rate is low"
+                    )
         except BaseException as error:
             error.sent = int(sent[0])  # type: ignore[attr-defined]
             raise

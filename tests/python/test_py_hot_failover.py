@@ -26,6 +26,7 @@ from um_cffi import (
     Receiver,
     ReceiverEvent,
     Source,
+    TimedOut,
     UmError,
     WildcardReceiver,
     WouldBlock,
@@ -299,6 +300,18 @@ def test_send_many_of_batches_and_definitions_numbers_them() -> None:
         again = [message for batch in collect(receiver, 2, 1) for message in batch.messages()]
         assert [message.hf_number for message in again] == [16, 17]
         assert [message.data for message in again] == [message.data for message in got]
+
+
+def test_send_many_gives_up_when_nobody_makes_room() -> None:
+    rows = np.zeros((40_000, 1000), np.uint8)
+    with merged(1, events=False, queue_bytes=1 << 20) as ((source,), receiver):
+        with pytest.raises(TimedOut, match=r"no room for 0\.2 s") as caught:
+            source.send_many(rows, numbers=0, timeout=0.2)
+        sent = caught.value.sent  # type: ignore[attr-defined]
+        assert 0 < sent < len(rows)
+        collect(receiver, sent)
+        with pytest.raises(InvalidArgument, match="only with numbers"):
+            source.send_many(rows, timeout=0.2)
 
 
 def test_many_thousand_numbered_messages_wait_for_room() -> None:
