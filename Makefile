@@ -8,6 +8,7 @@ PYTHON := .venv/bin/python
 
 help:
 	@echo "make demo    real market data over TCP, then over LBT-RM with 1 % loss repaired live, about twenty seconds"
+	@echo "make demo SPARK=1   and then recorded, and computed with by Spark (needs Java 17), a minute more"
 	@echo "make check   while working: build, lint, unit and Python tests without sanitizers (about 4 minutes on 2 cores)"
 	@echo "make test    build and run every test (about 15 minutes on 2 cores)"
 	@echo "make build   libraries, headers, daemons, examples and tests into $(BUILD_DIR)/"
@@ -41,13 +42,13 @@ wheel:
 	@tools/bootstrap.sh test
 	@tools/build_wheel.sh dist
 
-# What the demo runs, and neither tests nor benchmarks.
+# What the demo runs, and neither tests nor benchmarks. SPARK=1 adds the act with Spark, which needs Java and PySpark.
 demo:
-	@tools/bootstrap.sh demo
+	@tools/bootstrap.sh demo $(if $(SPARK),--spark)
 	@$(MAKE) --no-print-directory configure
 	@cmake --build $(BUILD_DIR) -j $(JOBS) --target um lbmrd
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/binding/build.py
-	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) examples/demo/demo.py
+	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) examples/demo/demo.py $(if $(SPARK),--spark)
 
 # While pip installs packages with one processor, another compiles. What the compiler complains of is told by the checks,
 # which go on from there.

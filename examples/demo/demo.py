@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import analysis
 import market
 import repair
 from rich.console import Console, Group
@@ -212,17 +213,25 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
             child.kill()
 
 
-def both_acts(console: Console, arguments: argparse.Namespace, options: dict[str, object], private: bool) -> int:
+def all_acts(console: Console, arguments: argparse.Namespace, options: dict[str, object], private: bool) -> int:
+    symbols = sorted(market.prices())
     good = run(console, arguments.seconds, arguments.rate, options)
     settings = {"options": options, "seconds": arguments.seconds / 2, "rate": 4 * arguments.rate}
-    return 0 if repair.run(console, Child, private, sorted(market.prices()), settings) and good else 1
+    good = repair.run(console, Child, private, symbols, settings) and good
+    if arguments.spark:
+        settings["rate"] = arguments.rate
+        good = analysis.run(console, Child, symbols, settings, BUILD) and good
+    return 0 if good else 1
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rate", type=float, default=1000, help="messages per second of each publisher")
+    parser.add_argument("--spark", action="store_true", help="a third act: recorded, and computed with by Spark")
     arguments = parser.parse_args()
+    if arguments.spark:
+        analysis.check()
     console = Console()
     options: dict[str, object] = {
         "default_interface": "127.0.0.1",
@@ -234,7 +243,7 @@ def main() -> int:
         again = [str(ROOT / "tools" / "private_net.sh"), sys.executable, __file__, *sys.argv[1:]]
         os.execv(again[0], again)
     if os.environ["UM_PRIVATE_NET"] == "1":
-        return both_acts(console, arguments, options, private=True)
+        return all_acts(console, arguments, options, private=True)
     console.print(
         "no private network permitted here: topics are found through lbmrd on 127.0.0.1 instead of multicast",
         soft_wrap=True,
@@ -244,7 +253,7 @@ def main() -> int:
         [str(BUILD / "bin" / "lbmrd"), "-i", "127.0.0.1", "-p", str(LBMRD_PORT)], stdout=subprocess.DEVNULL
     )
     try:
-        return both_acts(console, arguments, options, private=False)
+        return all_acts(console, arguments, options, private=False)
     finally:
         daemon.terminate()
         daemon.wait()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import csv
 import struct
 from importlib import resources
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
+
+if TYPE_CHECKING:
+    from um_cffi.pdm import Definition
 
 PREFIX = "Market/US/SP500/"
 PATTERN = "^Market/US/.*$"
 
 _PAYLOAD = struct.Struct("<QId12s")
 TICK = numpy.dtype([("sent_ns", "<u8"), ("number", "<u4"), ("price", "<f8"), ("date", "S12")])  # the same, for numpy
+SENT = "sent"  # message property with the time of sending, for the recorder
 BINS_US = numpy.logspace(1, 6, 76)  # edges of the latency histogram: 10 us to 1 s, 15 bins for each power of ten
 
 
@@ -31,6 +35,13 @@ def pack(tick: Tick) -> bytes:
 def unpack(data: bytes | memoryview) -> Tick:
     sent_ns, number, price, date = _PAYLOAD.unpack(data)
     return Tick(sent_ns, number, price, date.rstrip(b"\0").decode())
+
+
+def definition() -> Definition:
+    """A tick as a pre-defined message, which Spark reads as columns."""
+    from um_cffi import pdm
+
+    return pdm.Definition.from_schema({"price": "DOUBLE", "size": "INT64", "date": "FIX_STRING(12)"}, id=500)
 
 
 def topic(symbol: str) -> str:

@@ -11,7 +11,7 @@ import time
 
 import market
 
-from um_cffi import Context, Source
+from um_cffi import Context, Source, pdm
 
 
 def report(ctx: Context, sent: int, done: bool) -> None:
@@ -20,10 +20,21 @@ def report(ctx: Context, sent: int, done: bool) -> None:
     print(json.dumps({"sent": sent, "done": done, "repairs": repairs}), flush=True)
 
 
+def publish(source: Source, tick: market.Tick, predefined: pdm.Definition | None) -> None:
+    """As bytes of a fixed layout; or as a pre-defined message, with the time of sending as a property."""
+    if predefined is None:
+        source.send(market.pack(tick), flush=True)
+        return
+    size = 100 * (1 + tick.number % 7)
+    message = predefined.message(price=tick.price, size=size, date=tick.date)
+    source.send(message.to_bytes(), flush=True, properties={market.SENT: time.time_ns()})
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     history = market.prices()
     chosen = settings.get("source_options", {})
+    predefined = market.definition() if settings.get("pdm") else None
     with Context(**settings["options"]) as ctx:
         sources = {symbol: Source(ctx, market.topic(symbol), options=chosen) for symbol in settings["symbols"]}
         sys.stdin.readline()  # the subscribers have found every topic
@@ -36,7 +47,7 @@ def main() -> None:
                 number = sent // len(sources)
                 date, price = history[symbol][number % len(history[symbol])]
                 tick = market.Tick(time.monotonic_ns(), number, price, date)
-                sources[symbol].send(market.pack(tick), flush=True)
+                publish(sources[symbol], tick, predefined)
                 sent += 1
             if now >= next_report:
                 report(ctx, sent, done=False)

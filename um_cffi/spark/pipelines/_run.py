@@ -1,0 +1,153 @@
+"""What `um pipeline NAME` does: read a recording, run the functions of the pipeline, show and write what comes out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from um_cffi.errors import InvalidArgument
+from um_cffi.recording import Recording
+from um_cffi.spark.pipelines._latency import draw_latency, latencies, latency_timeline, percentiles
+from um_cffi.spark.pipelines._ohlcv import bars
+from um_cffi.spark.pipelines._quality import draw_losses, loss_timeline, sessions
+from um_cffi.spark.pipelines._rows import recorded
+
+Shown = tuple[str, Sequence[str], list[Sequence[Any]]]
+"""A title, names of columns, and rows."""
+
+
+@dataclass
+class Wanted:
+    """What a run was asked for; the options of `um pipeline` tell what each is."""
+
+    folder: str
+    topics: Sequence[str] = ()
+    definition: str | None = None
+    output: str | None = None
+    plot: str | None = None
+    window: str | None = None
+    watermark: str = "30 seconds"
+    time: str = "timestamp"
+    price: str = "price"
+    size: str = "size"
+    by: Sequence[str] = ("topic",)
+    late: float = 1.0
+    stream: bool = False
+    until_now: bool = False
+    checkpoint: str | None = None
+    rows: int = 20
+    over: Event = field(default_factory=Event)
+    """Set from another thread, or by a signal: a stream ends."""
+
+
+def run(spark: SparkSession, name: str, wanted: Wanted) -> Iterator[Shown]:
+    """Run the pipeline `name`; its tables, as they are done. InvalidArgument, also for what Spark refuses."""
+    if "://" not in wanted.folder:
+        Recording(wanted.folder)  # says what is missing better than an executor
+    try:
+        yield from PIPELINES[name](spark, wanted)
+    except PySparkException as error:
+        text = str(error).strip() or type(error).__name__
+        raise InvalidArgument(f"Spark: {text[:4000]}") from None
+
+
+def _shown(title: str, table: DataFrame, rows: int, order: Sequence[str]) -> Shown:
+    """The first rows of a table."""
+    chosen = table.orderBy(*order).limit(rows + 1).collect()
+    more = f" (the first {rows})" if len(chosen) > rows else ""
+    return f"{title}{more}", table.columns, [tuple(row) for row in chosen[:rows]]
+
+
+def _written(table: DataFrame, wanted: Wanted, name: str) -> DataFrame:
+    """The table, which is written as Parquet first where that was asked for."""
+    if wanted.output is None:
+        return table
+    path = str(Path(wanted.output, name)) if "://" not in wanted.output else f"{wanted.output.rstrip('/')}/{name}"
+    table.write.parquet(path)
+    return table.sparkSession.read.parquet(path)
+
+
+def _ohlcv(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
+    if wanted.definition is None:
+        raise InvalidArgument("ohlcv needs --definition FILE: what the fields of a tick are, as Definition.to_bytes() gives it")
+    reader: Any = spark.readStream if wanted.stream else spark.read
+    reader = reader.format("ultramessaging").option("recording", wanted.folder)
+    reader = reader.option("definition", wanted.definition).option("startingOffsets", "earliest")
+    if wanted.topics:
+        reader = reader.option("subscribe", ",".join(wanted.topics))
+    ticks = reader.load()
+    window = wanted.window or "1 minute"
+    made = bars(ticks, window, wanted.watermark, wanted.time, wanted.price, wanted.size, wanted.by)
+    if wanted.stream:
+        if wanted.output is None:
+            raise InvalidArgument("--stream needs --output DIR: where the bars go")
+        _stream(made, wanted, wanted.output)
+        made = spark.read.parquet(wanted.output)
+    else:
+        made = _written(made, wanted, "bars")
+    yield _shown(f"bars of {window}", made, wanted.rows, ("begin", *wanted.by))
+
+
+def _stream(made: DataFrame, wanted: Wanted, output: str) -> None:
+    """Write the bars of a stream as their windows close, until asked to end, or until all that there is is done."""
+    writer = made.writeStream.format("parquet").outputMode("append").option("path", output)
+    writer = writer.option("checkpointLocation", wanted.checkpoint or f"{output.rstrip('/')}.checkpoint")
+    if wanted.until_now:
+        writer = writer.trigger(availableNow=True)
+    query = writer.start()
+    try:
+        while not wanted.over.is_set() and not query.awaitTermination(0.5):
+            pass
+    finally:
+        query.stop()
+
+
+def _quality(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
+    with _kept(recorded(spark, wanted.folder, wanted.topics)) as rows:
+        found = _written(sessions(rows, wanted.late), wanted, "sessions")
+        yield _shown("sessions", found, wanted.rows, ("topic", "source", "session"))
+        window = wanted.window or "1 second"
+        timeline = _written(loss_timeline(rows, window), wanted, "timeline")
+        missing = timeline.where("lost + dropped > 0")
+        yield _shown(f"losses in windows of {window}", missing, wanted.rows, ("begin", "topic", "source"))
+        if wanted.plot is not None:
+            draw_losses(timeline.collect(), wanted.plot)
+
+
+def _latency(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
+    with _kept(latencies(recorded(spark, wanted.folder, wanted.topics))) as measured:
+        if measured.isEmpty():
+            raise InvalidArgument(
+                f"{wanted.folder} does not say when messages were sent: publish them with a property that holds the "
+                "time in nanoseconds, and record with --source-timestamp PROPERTY"
+            )
+        overall = _written(percentiles(measured, ("hop",)), wanted, "hops")
+        yield _shown("latency in ns, by hop", overall, wanted.rows, ("hop",))
+        topics = _written(percentiles(measured), wanted, "topics")
+        yield _shown("latency in ns, by hop and topic", topics, wanted.rows, ("hop", "topic"))
+        timeline = _written(latency_timeline(measured, wanted.window or "1 second"), wanted, "timeline")
+        draw_latency(measured, timeline.collect(), wanted.plot or "latency.png")
+
+
+@contextlib.contextmanager
+def _kept(table: DataFrame) -> Iterator[DataFrame]:
+    """The table, kept by Spark between several uses."""
+    table.persist()
+    try:
+        yield table
+    finally:
+        table.unpersist()
+
+
+PIPELINES: dict[str, Callable[[SparkSession, Wanted], Iterator[Shown]]] = {
+    "ohlcv": _ohlcv,
+    "quality": _quality,
+    "latency": _latency,
+}
