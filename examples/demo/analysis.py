@@ -1,5 +1,5 @@
-"""The third act of the demo (--spark): the feed as pre-defined messages is recorded, and Spark computes bars of one second
-and the latencies of the recording.
+"""The third act of the demo (--spark): the feed as pre-defined messages is recorded, and Spark computes bars of one
+second and the latencies of the recording.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def record(console: Console, child: Callable[..., Any], folder: Path, symbols: l
             f"recorded  {recorder.count:,} of {publisher.count:,} messages, {recorder.state.get('bytes', 0):,} bytes",
             soft_wrap=True,
         )
-        return recorder.count == publisher.count > 0 and recorder.state.get("lost") == 0
+        return bool(recorder.count == publisher.count > 0) and recorder.state.get("lost") == 0
     finally:
         for one in children:
             one.kill()
@@ -80,7 +80,7 @@ def compute(console: Console, folder: Path, picture: Path) -> None:
     (folder / "tick.pdm").write_bytes(market.definition().to_bytes())
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
     quiet |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    spark = pipelines.session("libum demo", settings={**quiet, "spark.sql.shuffle.partitions": "4"})
+    spark = pipelines.session("libum demo", settings=quiet)
     try:
         console.print(f"Spark {spark.version} with master {spark.sparkContext.master}", soft_wrap=True)
         reader = spark.read.format("ultramessaging").option("recording", str(folder))

@@ -20,7 +20,7 @@ LATE_NS = 20_000_000
 
 
 def feed(count: int = 3000) -> pd.DataFrame:
-    """Rows as recorded() gives them: three sessions, with losses, drops, large messages, repairs, and hot failover."""
+    """Rows as recorded() gives them: three sessions, with losses, drops, large messages, recovery, and hot failover."""
     draw = np.random.default_rng(5)
     made: list[dict[str, Any]] = []
     for at, (topic, source, session) in enumerate([("a", "s1", "1"), ("a", "s2", "1"), ("b", "s1", "1.1")]):
@@ -92,7 +92,7 @@ def session_of(mine: pd.DataFrame, topic: pd.DataFrame) -> dict[str, Any]:
     arrived = messages.sort_values(["timestamp_ns", "sequence"])
     said["first"], said["last"] = int(mine["sequence"].min()), reached - 1
     said["out_of_order"] = int((arrived["sequence"] < arrived["sequence"].cummax()).sum())
-    said["repaired"] = int((messages["flags"] != 0).sum())
+    said["recovered"] = int((messages["flags"] != 0).sum())
     of_topic = topic[topic["kind"] == "message"].sort_values(["timestamp_ns", *STREAM, "sequence"])
     newest = of_topic["source_ns"].cummax().shift()
     late = of_topic[(of_topic["source_ns"] < newest - LATE_NS).fillna(False)]
@@ -111,7 +111,7 @@ def test_quality_is_what_pandas_says(table: Any, rows: pd.DataFrame) -> None:
     }
     assert found == wanted
     said = list(wanted.values())
-    for name in ("gaps", "lost", "dropped", "absent", "repaired", "out_of_order", "copies"):
+    for name in ("gaps", "lost", "dropped", "absent", "recovered", "out_of_order", "copies"):
         assert sum(each[name] for each in said) > 0, f"the feed has no {name}"
     assert [each["late"] is None for each in said] == [False, False, True] and said[0]["late"] > 0
 

@@ -1,7 +1,8 @@
 """Ticks for tests: what is published, and what bars pandas makes of it.
 
-As a program: `market_ticks.py FOLDER COUNT [PERCENT]` publishes COUNT ticks over LBT-RM and records them into FOLDER, while
-the kernel loses PERCENT of the datagrams. It has to run in a private network. Prints JSON: what was recorded and lost.
+As a program: `market_ticks.py FOLDER COUNT PERCENT` publishes COUNT ticks over LBT-RM and records them into FOLDER,
+while the kernel loses PERCENT of the datagrams. It has to run in a private network. Prints JSON: what was recorded and
+lost.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ def ticks(count: int, seed: int = 1, every_ns: int = 1_000_000) -> npt.NDArray[A
     made["price"] = 100 + draw.integers(-640, 640, count) / 64
     made["size"] = draw.integers(1, 500, count)
     return made
+
+
+def closing(made: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A tick two days behind all others: a watermark of a day closes all windows but its own."""
+    last = made[-1:].copy()
+    last["time"] = made["time"].max() + 2 * 86_400 * 10**9
+    return last
 
 
 def topic(symbol: str) -> str:
@@ -104,7 +112,7 @@ def publish(folder: Path, count: int, percent: int) -> dict[str, int]:
     from pairs import HANG, loopback, until
 
     from um_cffi import Source
-    from um_cffi.recording import Recorder
+    from um_cffi.recording import Recorder, Recording
 
     made, tick = ticks(count), definition()
     # Datagrams of one packet each, and many of them, so that some are lost.
@@ -125,6 +133,10 @@ def publish(folder: Path, count: int, percent: int) -> dict[str, int]:
                 # No further ahead than what a source keeps for repairs.
                 until(lambda: recorder.stats().messages + recorder.stats().lost > begin - 20 * step)  # noqa: B023
             until(lambda: recorder.stats().messages + recorder.stats().lost >= count)
+            # What closes all windows comes when everything else can be read, however topics go on.
+            until(lambda: sum(each.messages for each in Recording(folder).segments()) >= count)
+            sources[0].send_many(tick.encode_many(closing(made)), flush=True)
+            until(lambda: recorder.stats().messages + recorder.stats().lost >= count + 1)
             missing = sum(getattr(session, "lost", 0) for session in receiving.receiver_stats())
         stats = recorder.stats()
     return {"messages": stats.messages, "lost": stats.lost, "dropped": stats.dropped, "repaired": missing}

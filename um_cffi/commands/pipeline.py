@@ -20,9 +20,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "pipeline",
         help="run a pipeline of Spark over a recording",
-        description="ohlcv: ticks to bars of open, high, low, close, volume and VWAP, streamed as the recording grows or "
-        "of all that there is. quality: gaps, losses, duplicates, late and out-of-order messages of each session, and "
-        "the losses of each source over time. latency: percentiles of each hop. docs/python/spark.md tells more.",
+        description="ohlcv: ticks to bars of open, high, low, close, volume and VWAP, streamed as the recording grows "
+        "or of all that there is. quality: gaps, losses, duplicates, late and out-of-order messages of each session, "
+        "and the losses of each source over time. latency: percentiles of each hop. docs/python/spark.md tells more.",
     )
     parser.add_argument("name", choices=NAMES, metavar="NAME", help="one of " + ", ".join(NAMES))
     parser.add_argument("folder", metavar="DIR", help="folder of the recording")
@@ -40,7 +40,9 @@ def add_parser(commands: Any) -> None:
     ticks.add_argument("--price", default="price", metavar="FIELD", help="of a tick (price)")
     ticks.add_argument("--size", default="size", metavar="FIELD", help="of a tick (size)")
     ticks.add_argument("--by", action="append", metavar="FIELD", help="what has bars of its own (topic)")
-    ticks.add_argument("--watermark", default="30 seconds", metavar="DURATION", help="how late a tick may be (30 seconds)")
+    ticks.add_argument(
+        "--watermark", default="30 seconds", metavar="DURATION", help="how late a tick may be (30 seconds)"
+    )
     ticks.add_argument("--stream", action="store_true", help="follow the recording; bars are written as they close")
     ticks.add_argument("--until-now", action="store_true", help="with --stream: end when all that there is is done")
     ticks.add_argument("--checkpoint", metavar="DIR", help="of --stream (OUTPUT.checkpoint)")
@@ -78,29 +80,29 @@ def run(arguments: argparse.Namespace) -> int:
         from um_cffi.spark.pipelines import _run, session
     except ImportError as error:
         raise InvalidArgument(str(error)) from None
+    wanted = _run.Wanted(
+        arguments.folder,
+        topics=arguments.topic,
+        definition=arguments.definition,
+        output=arguments.output,
+        plot=arguments.plot,
+        window=arguments.window,
+        watermark=arguments.watermark,
+        time=arguments.time,
+        price=arguments.price,
+        size=arguments.size,
+        by=arguments.by or ("topic",),
+        late=arguments.late,
+        stream=arguments.stream,
+        until_now=arguments.until_now,
+        checkpoint=arguments.checkpoint,
+        rows=arguments.rows,
+    )
+    _run.check(arguments.name, wanted)
     quiet = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false"}
     spark = session(f"um pipeline {arguments.name}", arguments.master, {**quiet, **settings})
     try:
-        with interrupted() as over:
-            wanted = _run.Wanted(
-                arguments.folder,
-                topics=arguments.topic,
-                definition=arguments.definition,
-                output=arguments.output,
-                plot=arguments.plot,
-                window=arguments.window,
-                watermark=arguments.watermark,
-                time=arguments.time,
-                price=arguments.price,
-                size=arguments.size,
-                by=arguments.by or ("topic",),
-                late=arguments.late,
-                stream=arguments.stream,
-                until_now=arguments.until_now,
-                checkpoint=arguments.checkpoint,
-                rows=arguments.rows,
-                over=over,
-            )
+        with interrupted() as wanted.over:
             for title, columns, rows in _run.run(spark, arguments.name, wanted):
                 numbers = [at for at in range(len(columns)) if any(isinstance(row[at], (int, float)) for row in rows)]
                 table = _common.plain_table(columns, [[shown(value) for value in row] for row in rows], numbers)

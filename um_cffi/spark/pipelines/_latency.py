@@ -29,7 +29,10 @@ def latencies(rows: DataFrame, hops: Mapping[str, tuple[str, str]] = HOPS) -> Da
     from pyspark.sql import functions as F
 
     measured = F.array(
-        *[F.struct(F.lit(name).alias("hop"), (F.col(to) - F.col(begin)).alias("ns")) for name, (begin, to) in hops.items()]
+        *[
+            F.struct(F.lit(name).alias("hop"), (F.col(to) - F.col(begin)).alias("ns"))
+            for name, (begin, to) in hops.items()
+        ]
     )
     each = rows.select("topic", "source", "timestamp_ns", F.explode(measured).alias("_hop"))
     found = each.select("_hop.hop", "topic", "source", "timestamp_ns", F.col("_hop.ns").alias("latency_ns"))
@@ -37,8 +40,8 @@ def latencies(rows: DataFrame, hops: Mapping[str, tuple[str, str]] = HOPS) -> Da
 
 
 def percentiles(measured: DataFrame, by: Sequence[str] = ("hop", "topic")) -> DataFrame:
-    """How the latencies of latencies() are spread: `messages`, `min`, `mean`, `p50`, `p90`, `p99`, `p99_9`, `p99_99` and
-    `max`, in nanoseconds. A percentile is a latency that occurred, the smallest that the share has reached; of more
+    """How the latencies of latencies() are spread: `messages`, `min`, `mean`, `p50`, `p90`, `p99`, `p99_9`, `p99_99`
+    and `max`, in nanoseconds. A percentile is a latency that occurred, the smallest that the share has reached; of more
     than a million rows its rank is a millionth of them off at most."""
     from pyspark.sql import functions as F
 

@@ -63,6 +63,4 @@ def bars(
         F.count(F.lit(1)).alias("ticks"),
     )
     values = ("open", "high", "low", "close", "volume", "vwap", "ticks")
-    return grouped.select(
-        F.col("_window.start").alias("begin"), F.col("_window.end").alias("end"), *by, *values
-    )
+    return grouped.select(F.col("_window.start").alias("begin"), F.col("_window.end").alias("end"), *by, *values)

@@ -1,4 +1,4 @@
-"""Feed quality: what was lost, dropped, repeated, repaired, late or out of order, by session and over time."""
+"""Feed quality: what was lost, dropped, repeated, recovered, late or out of order, by session and over time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ def sessions(rows: DataFrame, late_seconds: float = 1.0) -> DataFrame:
     between; `lost`, messages that the network or an interruption has cost; `dropped`, those that the recorder had no
     room for; `absent`, numbers that nothing tells of, which are the fragments of large messages but the last;
     `duplicates`, messages whose number was there already (a recording promises none); `copies`, messages whose
-    hot-failover number another source or session of the topic had brought before; `repaired`, those that were sent
-    again for this receiver; `out_of_order`, those that came after one of a larger number (RFC 4737); `late`, those sent
-    more than `late_seconds` before one of the topic that had come already, which a watermark of that length would drop.
-    It is null where the recording does not say when messages were sent.
+    hot-failover number another source or session of the topic had brought before; `recovered`, those that came by late
+    join or recovery off the transport (repairs of LBT-RM and LBT-RU leave no mark on messages); `out_of_order`, those
+    that came after one of a larger number (RFC 4737); `late`, those sent more than `late_seconds` before one of the
+    topic that had come already, which a watermark of that length would drop. It is null where the recording does not
+    say when messages were sent.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
@@ -52,7 +53,7 @@ def sessions(rows: DataFrame, late_seconds: float = 1.0) -> DataFrame:
         _total("dropped").alias("dropped"),
         F.sum(F.greatest(F.coalesce(F.col("sequence") - F.col("reached"), F.lit(0)), F.lit(0))).alias("absent"),
         _number(message & (F.col("sequence") < F.col("reached"))).alias("duplicates"),
-        _number(message & recovered).alias("repaired"),
+        _number(message & recovered).alias("recovered"),
         _number(F.col("overtaken")).alias("out_of_order"),
         F.when(F.count("source_ns") > 0, _number(late)).alias("late"),
     )
@@ -61,7 +62,7 @@ def sessions(rows: DataFrame, late_seconds: float = 1.0) -> DataFrame:
         .withColumn("copies", F.coalesce("copies", F.lit(0)))
         .select(
             *STREAM, "messages", "first", "last", "gaps", "lost", "dropped", "absent", "duplicates", "copies",
-            "repaired", "out_of_order", "late",
+            "recovered", "out_of_order", "late",
         )
     )  # fmt: skip
 

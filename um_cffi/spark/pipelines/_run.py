@@ -47,10 +47,21 @@ class Wanted:
     """Set from another thread, or by a signal: a stream ends."""
 
 
+def check(name: str, wanted: Wanted) -> None:
+    """InvalidArgument for what can be seen to be wrong before Spark starts, which takes seconds."""
+    if "://" not in wanted.folder:
+        Recording(wanted.folder)
+    if name == "ohlcv" and wanted.definition is None:
+        raise InvalidArgument(
+            "ohlcv needs --definition FILE: the fields of a tick, as Definition.to_bytes() gives them"
+        )
+    if wanted.stream and (name != "ohlcv" or wanted.output is None):
+        raise InvalidArgument("--stream is for ohlcv, and needs --output DIR: where the bars go")
+
+
 def run(spark: SparkSession, name: str, wanted: Wanted) -> Iterator[Shown]:
     """Run the pipeline `name`; its tables, as they are done. InvalidArgument, also for what Spark refuses."""
-    if "://" not in wanted.folder:
-        Recording(wanted.folder)  # says what is missing better than an executor
+    check(name, wanted)
     try:
         yield from PIPELINES[name](spark, wanted)
     except PySparkException as error:
@@ -75,8 +86,6 @@ def _written(table: DataFrame, wanted: Wanted, name: str) -> DataFrame:
 
 
 def _ohlcv(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
-    if wanted.definition is None:
-        raise InvalidArgument("ohlcv needs --definition FILE: what the fields of a tick are, as Definition.to_bytes() gives it")
     reader: Any = spark.readStream if wanted.stream else spark.read
     reader = reader.format("ultramessaging").option("recording", wanted.folder)
     reader = reader.option("definition", wanted.definition).option("startingOffsets", "earliest")
@@ -86,10 +95,11 @@ def _ohlcv(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
     window = wanted.window or "1 minute"
     made = bars(ticks, window, wanted.watermark, wanted.time, wanted.price, wanted.size, wanted.by)
     if wanted.stream:
-        if wanted.output is None:
-            raise InvalidArgument("--stream needs --output DIR: where the bars go")
-        _stream(made, wanted, wanted.output)
-        made = spark.read.parquet(wanted.output)
+        output = str(wanted.output)
+        _stream(made, wanted, output)
+        if "://" not in output and not any(Path(output).glob("*.parquet")):
+            return  # no window has closed so far
+        made = spark.read.parquet(output)
     else:
         made = _written(made, wanted, "bars")
     yield _shown(f"bars of {window}", made, wanted.rows, ("begin", *wanted.by))
