@@ -17,7 +17,17 @@ from typing import Any
 
 import pytest
 from pairs import HANG, ROOT, SOAK, loopback, until
-from recordings import QUICK, Told, check_numbers, contexts, files, payloads, recording, rows
+from recordings import (
+    QUICK,
+    Told,
+    all_are_accounted_for,
+    check_numbers,
+    contexts,
+    files,
+    payloads,
+    recording,
+    rows,
+)
 
 from um_cffi import Source
 from um_cffi.recording import Recorder, Recording
@@ -123,16 +133,6 @@ def small_disk(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def all_are_accounted_for(folder: Path, sent: int) -> None:
-    """Each number is a message or part of a loss or drop, none both, and nothing is half-visible."""
-    check_numbers(folder)
-    numbers: list[int] = []
-    for row in rows(folder):
-        numbers += range(row["sequence"], row["sequence"] + row["count"])
-    assert sorted(numbers) == list(range(sent))
-    assert files(folder, ".open") == []
 
 
 def test_a_full_disk_is_told_once_and_recording_goes_on(tmp_path: Path) -> None:

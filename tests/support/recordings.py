@@ -83,3 +83,13 @@ def lines(folder: Path) -> list[Row]:
 def files(folder: Path, ending: str) -> list[Path]:
     """Files of a recording whose names end so."""
     return sorted(path for path in (folder / "topics").rglob("*") if path.name.endswith(ending))
+
+
+def all_are_accounted_for(folder: Path, sent: int) -> None:
+    """Each number is a message or part of a loss or drop, none both, and nothing is half-visible."""
+    check_numbers(folder)
+    numbers: list[int] = []
+    for row in rows(folder):
+        numbers += range(row["sequence"], row["sequence"] + row["count"])
+    assert sorted(numbers) == list(range(sent))
+    assert files(folder, ".open") == []
