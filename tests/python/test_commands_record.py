@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hosts import Host, Process
 from interpreter import ENV, needs_plain_library, python
+from pairs import SOAK, until
 
 SMALL = [f"resolver_{each}_receiver_socket_buffer=131072" for each in ("multicast", "unicast")]
 KEPT = ("-o", "source.late_join=1", "-o", "source.retransmit_retention_size_threshold=100000000")
@@ -31,9 +32,11 @@ def rows(folder: Path) -> list[Row]:
     return found
 
 
-def recorded(host: Host, folder: Path, *messages: str, number: int = signal.SIGTERM) -> Process:
+def recorded(
+    host: Host, folder: Path, *messages: str, number: int = signal.SIGTERM, more: tuple[object, ...] = ()
+) -> Process:
     """Record some messages on two topics, and end it with a signal as soon as they are there."""
-    recorder = um(host, "record", "^news", "-o", folder, "--progress", 0.05, "--flush", 0.01)
+    recorder = um(host, "record", "^news", "-o", folder, "--progress", 0.05, "--flush", 0.01, *more)
     recorder.expect(f"^recording \\^news into {folder}$")
     for topic in ("news/a", "news/b"):
         um(host, "pub", topic, *messages, "-t", 120, *KEPT).finish()
@@ -62,6 +65,37 @@ def test_a_recording_is_published_again(host: Host, tmp_path: Path) -> None:
     got = [json.loads(line) for line in receiver.finish().splitlines()]
     for topic in ("news/a", "news/b"):
         assert [each["data"] for each in got if each["topic"] == topic] == ["one", "two", "three"]
+
+
+def test_what_is_recorded_becomes_parquet_as_well(host: Host, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    extra = ("--parquet", tmp_path / "p", "--segment-seconds", 0.02)
+    output = recorded(host, tmp_path / "r", "one", "two", "three", more=extra).finish()
+    made = sorted((tmp_path / "p").rglob("*.parquet"))
+    assert f"wrote {len(made)} files of Parquet" in output
+    found = [row for path in made for row in parquet.ParquetFile(path).read().to_pylist()]
+    assert sorted(map(str, found)) == sorted(map(str, rows(tmp_path / "r"))) and len(found) == 6
+
+
+def wait_for_segments(folder: Path, count: int) -> None:
+    until(lambda: len(list(folder.rglob("*.arrow"))) >= count)
+
+
+def test_everything_is_visible_after_a_signal_in_the_middle_of_a_rotation(host: Host, tmp_path: Path) -> None:
+    """Segments of a hundredth of a second: at any time one is being finished."""
+    for turn in range(20 if SOAK else 3):
+        folder = tmp_path / str(turn)
+        recorder = um(host, "record", "^news", "-o", folder, "--segment-seconds", 0.01, "--flush", 0.001)
+        recorder.expect("^recording")
+        publisher = um(host, "pub", "news", "x", "-n", 1_000_000, "-r", 5000, "-t", 120, *KEPT)
+        wait_for_segments(folder, turn + 1)
+        recorder.signal(signal.SIGTERM)
+        output = recorder.finish()
+        publisher.signal(signal.SIGTERM)
+        publisher.wait()
+        found = rows(folder)
+        assert f"recorded {len(found)} messages" in output and not list(folder.rglob("*.open"))
+        assert [row["sequence"] for row in found] == list(range(len(found))) and found
 
 
 def test_one_topic_is_published_again_at_its_pace(host: Host, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from um_cffi import InvalidArgument, Source
 from um_cffi.recording import Recorder, Recording, commit, committed
 from um_cffi.recording import _layout as layout
 from um_cffi.recording import _manifest as manifest
+from um_cffi.recording import _retention as retention
 from um_cffi.recording import _segment as segments
+from um_cffi.recording._settings import Settings
 
 pytest.importorskip("pyarrow")
 
@@ -263,21 +266,35 @@ def test_lines_that_the_disk_refused_are_not_there(
         b'{"op": "segment", "path": "../../etc/passwd", "topic": "t", "source": "s", "session": "i", "first": 0,'
         b' "next": 1, "rows": 1, "messages": 1, "lost": 0, "bytes": 1, "first_ns": 1, "last_ns": 1}',
         b'{"op": "position", "topic": "t", "next": "x"}',
+        b'{"op": "position", "topic": "t", "source": "s", "session": "a.1", "next": 4611686018427387904}',
+        b'{"op": "position", "topic": "t", "source": "s", "session": "a.1", "next": -1}',
+        b'{"op": "position", "topic": "\\ud800", "source": "s", "session": "a.1", "next": 1}',
+        b'{"op": "position", "topic": "\\u0000", "source": "s", "session": "a.1", "next": 1}',
+        b'{"op": "drop", "path": "../victim"}',
+        b'{"op": "drop", "path": "topics/../../victim"}',
+        b'{"op": "drop", "path": "topics/\\u0000"}',
+        b'{"op": "drop", "path": "lock"}',
+        b'{"op": "drop"}',
+        b"[" * 100_000,
+        b'{"op": "begin", "run": ' + b"9" * 5000 + b"}",
         b"\xff\xfe",
     ],
 )
 def test_a_damaged_line_is_left_out_and_told(tmp_path: Path, book: manifest.Manifest, line: bytes) -> None:
     book.append([manifest.segment_line(a_segment(1))])
     book.close()
+    victim = tmp_path.parent / "victim"
+    victim.touch()
     with (tmp_path / "manifest.jsonl").open("ab") as file:
         file.write(line + b"\n")
     assert len(Recording(tmp_path).segments()) == 1
     assert "1 lines of the manifest cannot be understood" in reopen(tmp_path).texts("recovered")[-1]
+    assert victim.exists() and (tmp_path / "lock").exists()
 
 
 def test_a_manifest_is_written_anew_when_most_of_it_is_over(tmp_path: Path, book: manifest.Manifest) -> None:
     """With one segment for each session as well: positions of old sessions are not kept for ever."""
-    book.compact_bytes = 10_000
+    book.compact_bytes, book._sync = 10_000, False
     for number in range(6000):
         book.append([manifest.segment_line(a_segment(number, f"s{number}"))])
         if number >= 10:
@@ -323,6 +340,57 @@ def test_the_oldest_segments_go_when_there_is_too_much(tmp_path: Path) -> None:
         until(lambda: recorder.stats().removed >= 1)
     after = Recording(tmp_path).segments()
     assert sum(each.bytes for each in after) <= limit and after == before[len(before) - len(after) :]
+
+
+def test_the_order_of_removal_does_not_depend_on_the_clock(tmp_path: Path, book: manifest.Manifest) -> None:
+    """It went back between the segments; those go that were finished first."""
+    for number in range(6):
+        line = manifest.segment_line(a_segment(number))
+        book.append([{**line, "first_ns": 1000 - number, "last_ns": 1000 - number, "bytes": 10}])
+    retention.apply(tmp_path, book, Settings(retain_bytes=25), None)
+    assert sorted(each.first for each in book.state.segments.values()) == [4, 5]
+
+
+def test_a_session_goes_on_with_its_latest_numbers(tmp_path: Path) -> None:
+    """Also where the manifest, written anew, tells of an earlier session of the source behind it."""
+    with contexts() as (sending, _), Source(sending, "news", retain=1000) as source:
+        source.send(b"0", flush=True)
+        with recording(tmp_path) as recorder:
+            until(lambda: recorder.stats().messages == 1)
+        (segment,) = Recording(tmp_path).segments()
+        with (tmp_path / "manifest.jsonl").open("a") as file:
+            names = {"op": "position", "topic": "news", "source": segment.source}
+            for session, following in ((".1", 1), ("", 900), (".x", 5000), (".\u00b2", 5000), ("." + "9" * 5000, 5000)):
+                file.write(json.dumps({**names, "session": segment.session + session, "next": following}) + "\n")
+        source.send(b"1", flush=True)
+        with recording(tmp_path) as recorder:
+            until(lambda: recorder.stats().messages == 1)
+    assert [(row["session"], row["sequence"]) for row in rows(tmp_path)] == [
+        (segment.session, 0),
+        (f"{segment.session}.1", 1),
+    ]
+
+
+def test_age_size_and_consumers_together(tmp_path: Path) -> None:
+    """What all have read goes; of the rest what is too much, the first one first, whoever has not read it."""
+    recorded(tmp_path, 3000, ("a", "b"), segment_seconds=0.01)
+    whole = Recording(tmp_path).segments()
+    of_a = [each for each in whole if each.topic == "a"]
+    middle = of_a[len(of_a) // 2]
+    commit(tmp_path, "x", {"a": {middle.source: {middle.session: middle.next}}, "b": {}})
+    commit(tmp_path, "y", Recording(tmp_path).offsets())
+    read = {each.path for each in of_a if each.next <= middle.next}
+    unread = [each for each in whole if each.path not in read]
+    limit = sum(each.bytes for each in unread) - 1
+    with recording(tmp_path, "^nothing$", consumers=["x", "y"], retain_bytes=limit, retain_seconds=1e6) as recorder:
+        until(lambda: recorder.stats().removed > len(read))
+    after = Recording(tmp_path).segments()
+    reasons = [line["reason"] for line in lines(tmp_path) if line["op"] == "drop"]
+    assert sorted(reasons) == ["consumed"] * len(read) + ["size"] * (len(unread) - len(after))
+    assert sum(each.bytes for each in after) <= limit and set(after) < set(unread)
+    with recording(tmp_path, "^nothing$", consumers=["x", "y"], retain_seconds=0) as recorder:
+        until(lambda: Recording(tmp_path).segments() == [])
+        assert recorder.stats().removed == len(after)
 
 
 def test_recording_goes_on_behind_what_was_removed(tmp_path: Path) -> None:

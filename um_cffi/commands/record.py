@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from um_cffi.commands import _common
@@ -63,6 +64,7 @@ def add_parser(commands: Any) -> None:
         metavar="NAME",
         help="remove segments that this consumer, and every other one that is named, has read",
     )
+    parser.add_argument("--parquet", metavar="OUT", help="write finished segments as Parquet into this folder as well")
     parser.add_argument("--source-timestamp", metavar="PROPERTY", help="message property with the time of sending, ns")
     parser.add_argument(
         "--progress", type=_common.seconds, metavar="S", help="a line every S seconds (1 on a terminal)"
@@ -112,6 +114,23 @@ def described(stats: Any) -> str:
     return ", ".join(parts)
 
 
+@contextlib.contextmanager
+def _parquet(arguments: argparse.Namespace, tell: Callable[[str, str], object]) -> Iterator[None]:
+    """What is finished is written as Parquet too, if that is wanted; entered before the recorder, left behind it."""
+    if arguments.parquet is None:
+        yield
+        return
+    from um_cffi.recording._parquet import ParquetWriter
+
+    writer = ParquetWriter(arguments.out, arguments.parquet, lambda text: tell("parquet", text))
+    try:
+        yield
+    finally:
+        writer.close()
+        if not arguments.quiet:
+            print(f"wrote {writer.files} files of Parquet", file=sys.stderr)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Record until SIGINT or SIGTERM; the status is 1 when recording ended by itself."""
     try:
@@ -122,6 +141,8 @@ def run(arguments: argparse.Namespace) -> int:
     def tell(kind: str, text: str) -> None:
         print(f"um record: {text}", file=sys.stderr, flush=True)
 
+    if arguments.parquet is not None:
+        Path(arguments.parquet).mkdir(parents=True, exist_ok=True)  # what cannot be is said before anything begins
     settings = _common.settings(arguments)
     with interrupted() as over, settings.context() as ctx:
         try:
@@ -145,7 +166,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         except ImportError as error:
             raise InvalidArgument(str(error)) from None
-        with recorder:
+        with _parquet(arguments, tell), recorder:
             what = " ".join([*arguments.patterns, *arguments.topic])
             print(f"recording {what} into {recorder.folder}", file=sys.stderr, flush=True)
             every = arguments.progress if arguments.progress is not None else 1.0 if sys.stderr.isatty() else 0.0

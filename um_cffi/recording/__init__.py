@@ -7,9 +7,10 @@ not need any more. docs/python/recording.md describes the files. Needs pyarrow: 
 from __future__ import annotations
 
 from um_cffi.recording._manifest import Segment
+from um_cffi.recording._parquet import to_parquet
 from um_cffi.recording._recorder import Recorder, RecorderStats
 from um_cffi.recording._recording import Recording, commit, committed
-from um_cffi.recording._replay import Replayed, replay, to_parquet
+from um_cffi.recording._replay import Replayed, replay
 
 __all__ = [
     "Recorder",

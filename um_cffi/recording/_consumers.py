@@ -65,7 +65,7 @@ def committed(folder: Path, consumer: str) -> dict[str, dict[str, dict[str, int]
     try:
         value = json.loads(data)
         return _plain(value["offsets"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InvalidArgument(f"the file of consumer {consumer} is damaged: {error}") from None
 
 

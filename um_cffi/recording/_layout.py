@@ -95,6 +95,12 @@ def session_of(source: str, generation: int) -> str:
     return f"{identity}.{index[1] if index else 0}{again}"
 
 
+def generation_of(session: str) -> int:
+    """How often the numbers of a session's source had begun again; 0 when the text is another one."""
+    found = re.fullmatch(r"[^.]*\.[^.]*\.([0-9]{1,9})", session)
+    return int(found[1]) if found else 0
+
+
 def folder_of(topic: str, source: str, session: str) -> str:
     """The folder of a session, relative to the recording."""
     generation = session.split(".", 2)[2:]

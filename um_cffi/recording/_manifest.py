@@ -19,6 +19,7 @@ from um_cffi.errors import InvalidArgument, InvalidOperation
 from um_cffi.recording import _layout
 
 Line = Mapping[str, Any]
+_NUMBER_END = 1 << 62
 _COMPACT_BYTES = 1 << 20  # below that a manifest is left as it is
 _POSITIONS_MAX = 65536  # sessions whose next number is remembered
 _POSITIONS_KEPT = 4096  # sessions without segments that are, the last ones, when it is written anew
@@ -58,15 +59,32 @@ _FIELDS = tuple(field.name for field in fields(Segment))
 _NUMBERS = ("first", "next", "rows", "messages", "lost", "bytes", "first_ns", "last_ns")
 
 
+def _is_number(value: object) -> bool:
+    """Whether it can be a sequence number, a size or a time; larger ones would not fit columns of 64 bits."""
+    return isinstance(value, int) and 0 <= value < _NUMBER_END
+
+
+def _is_name(value: object) -> bool:
+    """Whether it can be the name of a topic, source or session, which are bytes where they come from."""
+    try:
+        return isinstance(value, str) and "\0" not in value and value.encode("utf-8", "surrogateescape") is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_path(value: object) -> bool:
+    """Whether it can be the path of a segment: nothing else is ever opened, or removed."""
+    if not isinstance(value, str) or not _is_name(value):
+        return False
+    parts = value.split("/")
+    return parts[0] == _layout.TOPICS and len(parts) > 1 and not {"", ".", ".."} & set(parts)
+
+
 def segment_of(line: Line) -> Segment | None:
     """The segment that a line tells of; None when it is not as it should be."""
     values: dict[str, Any] = {name: line.get(name) for name in _FIELDS}
-    if not all(isinstance(values[name], int) for name in _NUMBERS):
-        return None
-    if not all(isinstance(values[name], str) for name in ("path", "topic", "source", "session")):
-        return None
-    path = Path(values["path"])
-    return None if path.is_absolute() or ".." in path.parts else Segment(**values)
+    right = _is_path(values["path"]) and all(_is_name(values[name]) for name in ("topic", "source", "session"))
+    return Segment(**values) if right and all(_is_number(values[name]) for name in _NUMBERS) else None
 
 
 class State:
@@ -97,20 +115,27 @@ class State:
             self.dropped.discard(segment.path)
             self._reach((segment.topic, segment.source, segment.session), segment.next)
         elif op == "drop":
-            path = str(line.get("path"))
+            path = line.get("path")
+            if not isinstance(path, str) or not _is_path(path):
+                self.damaged += 1
+                return
             self.segments.pop(path, None)
             self.dropped.add(path)
         elif op == "position":
-            self._reach((str(line.get("topic")), str(line.get("source")), str(line.get("session"))), line.get("next"))
+            names = [line.get(name) for name in ("topic", "source", "session")]
+            if not all(map(_is_name, names)):
+                self.damaged += 1
+                return
+            self._reach((str(names[0]), str(names[1]), str(names[2])), line.get("next"))
         elif op == "begin":
             run = line.get("run")
-            self.runs = max(self.runs + 1, run if isinstance(run, int) else 0)
+            self.runs = max(self.runs + 1, run if isinstance(run, int) and _is_number(run) else 0)
             self.unended = True
         elif op == "end":
             self.unended = False
 
     def _reach(self, session: tuple[str, str, str], following: object) -> None:
-        if not isinstance(following, int):
+        if not isinstance(following, int) or not _is_number(following):
             self.damaged += 1
             return
         known = self.positions.pop(session, following)
@@ -126,7 +151,7 @@ def parse(data: bytes) -> tuple[State, int]:
     for text in data[:end].splitlines():
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             state.damaged += 1
             continue
         if isinstance(line, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,29 +16,52 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
 class Recording:
     """The recording in a folder, to be read, also while it is made by another thread or process.
 
-    InvalidArgument when `folder` holds no recording, or one of a layout that is not known. Any thread, one at a time.
+    `folder` is a path, or a URL that pyarrow.fs knows (file://, s3://, hdfs:// and others), of a folder that the
+    recording is made in or copied to; `filesystem`, a pyarrow.fs.FileSystem, says where a path is. InvalidArgument when
+    it holds no recording, one of a layout that is not known, or the URL is of no such file system. Any thread, one at
+    a time.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = Path(folder)
-        if not (self._folder / _layout.MANIFEST).exists():
-            raise InvalidArgument(f"{self._folder} is not a recording: it has no {_layout.MANIFEST}")
+    def __init__(self, folder: str | os.PathLike[str], *, filesystem: Any = None) -> None:
+        self._files: Any = filesystem
+        self._name = os.fspath(folder)
+        self._place = self._name.rstrip("/") or "/"
+        if filesystem is None and _URL.match(self._name):
+            self._files, self._place = _file_system(self._name)
+        self._folder = Path(self._place)
         self.segments()
 
     def __repr__(self) -> str:
-        return f"<Recording in {self._folder}>"
+        return f"<Recording in {self._name}>"
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """Where it is; of a URL, the path in its file system."""
         return self._folder
+
+    def _manifest(self) -> bytes:
+        try:
+            if self._files is None:
+                return (self._folder / _layout.MANIFEST).read_bytes()
+            with self._files.open_input_stream(f"{self._place}/{_layout.MANIFEST}") as stream:
+                return bytes(stream.read())
+        except (FileNotFoundError, NotADirectoryError):
+            raise InvalidArgument(f"{self._name} is not a recording: it has no {_layout.MANIFEST}") from None
+
+    def _open(self, segment: Segment) -> Any:
+        if self._files is None:
+            return _layout.arrow().memory_map(str(self._folder / segment.path))
+        return self._files.open_input_file(f"{self._place}/{segment.path}")
 
     def segments(self) -> list[Segment]:
         """The finished segments that there are now, those of a session in the order of their numbers. OSError."""
-        state, _ = parse((self._folder / _layout.MANIFEST).read_bytes())
+        state, _ = parse(self._manifest())
         return sorted(
             state.segments.values(), key=lambda each: (each.topic, each.source, each.session, each.first, each.next)
         )
@@ -45,13 +69,13 @@ class Recording:
     def read(self, segment: Segment) -> pa.Table:
         """The rows of a segment, mapped into memory. FileNotFoundError when retention has removed it meanwhile."""
         arrow = _layout.arrow()
-        with arrow.memory_map(str(self._folder / segment.path)) as source:
+        with self._open(segment) as source:
             return arrow.ipc.open_file(source).read_all()
 
     def batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
         """The rows of a segment, one record batch after the other. FileNotFoundError as with read()."""
         arrow = _layout.arrow()
-        with arrow.memory_map(str(self._folder / segment.path)) as source:
+        with self._open(segment) as source:
             reader = arrow.ipc.open_file(source)
             for at in range(reader.num_record_batches):
                 yield reader.get_batch(at)
@@ -72,6 +96,18 @@ class Recording:
             sessions = found.setdefault(segment.topic, {}).setdefault(segment.source, {})
             sessions[segment.session] = max(sessions.get(segment.session, 0), segment.next)
         return found
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path there. InvalidArgument."""
+    _layout.arrow()
+    from pyarrow import fs  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+    try:
+        files, path = fs.FileSystem.from_uri(url)
+    except (ValueError, OSError) as error:
+        raise InvalidArgument(f"{url} is not a recording: no file system of pyarrow: {error}") from None
+    return files, str(path).rstrip("/") or "/"
 
 
 def _plain(table: pa.Table) -> pa.Table:

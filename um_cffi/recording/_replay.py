@@ -1,4 +1,4 @@
-"""Publishing a recording again, and writing it as Parquet."""
+"""Publishing a recording again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
 
 from um_cffi.binding._native import lib
@@ -191,24 +190,3 @@ def _send_numbered(source: HFSource, row: Row) -> None:
     data, flush = (b"", True) if row[3] else (payload, False)
     if not source._attempt(data, flush, extras):
         source._send_waiting(data, flush, extras)
-
-
-def to_parquet(folder: str | os.PathLike[str], out: str | os.PathLike[str], topic: str | None = None) -> list[Path]:
-    """Write the finished segments of the recording in `folder`, or those of one `topic`, as files of Parquet below the
-    folder `out`, with the same names and columns; the files. A file that is there already is left alone, so that it may
-    be done again while the recording grows. InvalidArgument, OSError."""
-    import pyarrow.parquet
-
-    recording = Recording(folder)
-    made = []
-    for segment in recording.segments():
-        if topic is not None and segment.topic != topic:
-            continue
-        path = Path(out) / Path(segment.path).with_suffix(".parquet")
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-            pyarrow.parquet.write_table(recording.read(segment), draft, compression="zstd")
-            os.replace(draft, path)
-            made.append(path)
-    return made

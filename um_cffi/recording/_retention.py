@@ -28,7 +28,7 @@ def apply(folder: Path, manifest: Manifest, settings: Settings, consumers: Consu
     if settings.retain_bytes is not None:
         left = [each for path, each in segments.items() if path not in reasons]
         size = sum(each.bytes for each in left)
-        for each in sorted(left, key=lambda each: each.last_ns):
+        for each in left:  # in the order of the manifest: the clock may have gone back
             if size <= settings.retain_bytes:
                 break
             reasons[each.path] = "size"

@@ -92,10 +92,10 @@ class Writer:
         for segment in state.segments.values():
             self._sessions.setdefault(segment.topic, set()).add(_layout.folder_of(*_names(segment)))
         for (topic, source, session), following in state.positions.items():
-            generation = session.split(".", 2)[2:]
-            number = int(generation[0]) if generation and generation[0].isdigit() else 0
             stream = self._stream(topic, source)
-            stream.generation, stream.next, stream.watchful = number, following, True
+            number = _layout.generation_of(session)
+            if stream.next is None or number >= stream.generation:
+                stream.generation, stream.next, stream.watchful = number, following, True
             self._place(stream)
         self.manifest.append(
             [line_of("begin", run=state.runs + 1, time_ns=time.time_ns(), patterns=list(self.settings.patterns))]
