@@ -33,11 +33,10 @@ static struct um_rcv_recoveries *recoveries_of(const struct um_rcv_recovery *rec
 
 /* ---- requests ---- */
 
-static void send_record(const struct um_rcv_recovery *recovery, uint8_t code, uint8_t *message, size_t record_len)
+/* One message or several of the same kind, one behind the other. */
+static void send_records(const struct um_rcv_recovery *recovery, uint8_t *messages, size_t each, uint32_t count)
 {
-    size_t len = UM_LBMC_CONTROL_HDR_LEN + record_len;
-    um_lbmc_put_control_hdr(message, code, (uint16_t)len);
-    const struct iovec iov = {message, len};
+    const struct iovec iov = {messages, each * count};
     struct um_unicast *unicast = recoveries_of(recovery)->unicast;
     const struct um_unicast_send send = {.ip = recovery->ip,
                                          .port = recovery->port,
@@ -45,6 +44,7 @@ static void send_record(const struct um_rcv_recovery *recovery, uint8_t code, ui
                                          .heading = UM_UNICAST_TO_ADDRESS,
                                          .iov = &iov,
                                          .iovcnt = 1,
+                                         .several = count > 1,
                                          .nonblocking = true,
                                          .gathers = true};
     (void)um_unicast_send(unicast, &send); /* asked again in its time */
@@ -66,32 +66,55 @@ static void on_ask_info(void *user, bool has_low, uint32_t low)
                                         .low_sqn = low,
                                         .request_max = (uint32_t)opts->retransmit_request_maximum,
                                         .outstanding_max = (uint32_t)opts->retransmit_request_outstanding_maximum};
+    um_lbmc_put_control_hdr(message, UM_LBMC_HDR_LJI_REQ, sizeof message);
     um_lbmc_put_lji_req(message + UM_LBMC_CONTROL_HDR_LEN, UM_LBMC_HDR_NONE, &req);
-    send_record(recovery, UM_LBMC_HDR_LJI_REQ, message, UM_LBMC_LJI_REQ_LEN);
+    send_records(recovery, message, sizeof message, 1);
 }
 
-static void send_rxreq(const struct um_rcv_recovery *recovery, bool tsni, uint32_t sqn)
+static void put_rxreq(const struct um_rcv_recovery *recovery, uint8_t *message, bool tsni, uint32_t sqn)
 {
     const struct um_unicast *unicast = recoveries_of(recovery)->unicast;
-    uint8_t message[UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_RXREQ_LEN];
     const struct um_lbmc_rxreq req = {.tsni = tsni,
                                       .request_idx = recovery->index,
                                       .id = recovery->flow->stream.tidx,
                                       .sqn = sqn,
                                       .ip = um_unicast_addr(unicast).s_addr,
                                       .port = um_unicast_port(unicast)};
+    um_lbmc_put_control_hdr(message, UM_LBMC_HDR_RXREQ, UM_RCV_ASK_LEN);
     um_lbmc_put_rxreq(message + UM_LBMC_CONTROL_HDR_LEN, UM_LBMC_HDR_NONE, &req);
-    send_record(recovery, UM_LBMC_HDR_RXREQ, message, UM_LBMC_RXREQ_LEN);
+}
+
+/* What the engine asks for in one call goes together. */
+static void flush_asks(const struct um_rcv_recovery *recovery)
+{
+    struct um_rcv_recoveries *recoveries = recoveries_of(recovery);
+    if (recoveries->ask_count > 0) {
+        send_records(recovery, recoveries->asks, UM_RCV_ASK_LEN, recoveries->ask_count);
+        recoveries->ask_count = 0;
+    }
 }
 
 static void on_ask(void *user, uint32_t sqn)
 {
-    send_rxreq(user, false, sqn);
+    const struct um_rcv_recovery *recovery = user;
+    struct um_rcv_recoveries *recoveries = recoveries_of(recovery);
+    if (recoveries->ask_count == UM_RCV_ASKS_MAX) {
+        flush_asks(recovery);
+    }
+    uint8_t *message = recoveries->asks + (size_t)recoveries->ask_count * UM_RCV_ASK_LEN;
+    if (recoveries->ask_count++ == 0) {
+        put_rxreq(recovery, message, false, sqn);
+    } else { /* only the number is another */
+        memcpy(message, message - UM_RCV_ASK_LEN, UM_RCV_ASK_LEN);
+        um_put32(message + UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_RXREQ_SQN, sqn);
+    }
 }
 
 static void on_ask_last(void *user)
 {
-    send_rxreq(user, true, 0);
+    uint8_t message[UM_RCV_ASK_LEN];
+    put_rxreq(user, message, true, 0);
+    send_records(user, message, sizeof message, 1);
 }
 
 static void on_set_timer(void *user, uint64_t due_ns)
@@ -164,6 +187,7 @@ static void on_timer(struct um_timer *timer, uint64_t now_ns)
     struct um_rcv_recovery *recovery = UM_CONTAINER_OF(timer, struct um_rcv_recovery, timer);
     um_rcv_flow_recovery_begins(recovery->flow, false);
     um_recovery_on_timer(&recovery->engine, now_ns);
+    flush_asks(recovery);
     um_rcv_flow_recovery_ends(recovery->flow);
 }
 
@@ -213,6 +237,7 @@ static void on_info(void *user, const struct um_lbmc_msg *msg, struct um_buf *bu
     if (recovery != NULL && is_from(recovery, msg, from)) {
         um_rcv_flow_recovery_begins(recovery->flow, application_chooses(recovery)); /* which needs its BOS first */
         um_recovery_on_info(&recovery->engine, now_ns, msg->lj_info.low, msg->lj_info.high);
+        flush_asks(recovery);
         um_rcv_flow_recovery_ends(recovery->flow);
     }
 }
@@ -233,15 +258,35 @@ static void on_last(void *user, const struct um_lbmc_msg *msg, struct um_buf *bu
     }
 }
 
+#define OF_ITS_WAY (UM_LBMC_HAS_STREAM | UM_LBMC_HAS_CTXINSTD | UM_LBMC_HAS_DESTINATION)
+
+/* Most have nothing but a payload: what is filled in is all that is read then. */
+static void copy_message(const struct um_rcv_recovery *recovery, const struct um_lbmc_msg *msg,
+                         struct um_lbmc_msg *out)
+{
+    if ((msg->present & ~(uint32_t)OF_ITS_WAY) != 0) {
+        *out = *msg;
+    } else {
+        out->type = msg->type;
+        out->next_hdr = UM_LBMC_HDR_DATA;
+        out->msglen = msg->msglen;
+        out->sqn = msg->sqn;
+        out->present = 0;
+        out->payload = msg->payload;
+    }
+    out->tidx = recovery->flow->stream.tidx;
+}
+
 static bool take(struct um_rcv_recovery *recovery, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {
-    struct um_lbmc_msg copy = *msg;
+    struct um_lbmc_msg copy;
     if (!um_recovery_asked(&recovery->engine, msg->sqn)) {
         return false;
     }
-    copy.tidx = recovery->flow->stream.tidx;
+    copy_message(recovery, msg, &copy);
     um_rcv_flow_recovery_begins(recovery->flow, true);
     um_recovery_on_data(&recovery->engine, now_ns, &copy, buf);
+    flush_asks(recovery);
     um_rcv_flow_recovery_ends(recovery->flow);
     return true;
 }

@@ -16,6 +16,9 @@ struct um_rcv_lane;
 struct um_rcv_recovery;
 struct um_tr_source;
 
+#define UM_RCV_ASKS_MAX 64u /* requests that go together */
+#define UM_RCV_ASK_LEN (UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_RXREQ_LEN)
+
 /* Of a lane: who waits for answers. */
 struct um_rcv_recoveries {
     struct um_unicast *unicast;     /* fixed */
@@ -23,6 +26,8 @@ struct um_rcv_recoveries {
     struct um_u32_map by_index;     /* request index -> um_rcv_recovery */
     uint64_t unasked;               /* retransmissions that nobody waits for: answered twice, too late, or forged */
     struct um_recovery_stats ended; /* of recoveries that are over */
+    uint32_t ask_count;             /* 0 but while an engine is called: requests of its recovery, to be sent then */
+    uint8_t asks[UM_RCV_ASKS_MAX * UM_RCV_ASK_LEN];
 };
 void um_rcv_recoveries_open(struct um_rcv_recoveries *recoveries, struct um_unicast *unicast);
 /* Of all, those that are over included. */

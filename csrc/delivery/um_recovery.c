@@ -18,15 +18,13 @@ void um_recovery_init(struct um_recovery *recovery, const struct um_recovery_con
     recovery->user = user;
     recovery->dc = dc;
     recovery->armed_ns = UM_NEVER;
-    um_u32_map_init(&recovery->by_sqn);
 }
 
 void um_recovery_fini(struct um_recovery *recovery)
 {
-    um_u32_map_clear(&recovery->by_sqn);
     um_free(recovery->requests);
     recovery->requests = NULL;
-    recovery->request_count = recovery->request_capacity = 0;
+    recovery->request_head = recovery->request_span = recovery->request_count = recovery->request_capacity = 0;
 }
 
 static void arm(struct um_recovery *recovery, uint64_t due_ns)
@@ -44,19 +42,56 @@ static bool is_replay(const struct um_recovery *recovery, uint32_t sqn)
     return recovery->replayed && um_sqn_older(sqn, recovery->replay_end);
 }
 
-static uint32_t find_request(const struct um_recovery *recovery, uint32_t sqn)
+/* The first entry, open or not, that is not older: answers come in the order of the requests, so it is the first of all
+ * or not far from its distance to it. */
+static uint32_t lower_request(const struct um_recovery *recovery, uint32_t sqn)
 {
-    uintptr_t place = (uintptr_t)um_u32_map_get(&recovery->by_sqn, sqn);
-    return place != 0 ? (uint32_t)(place - 1) : recovery->request_count;
+    const struct um_recovery_request *entries = recovery->requests;
+    uint32_t low = recovery->request_head, high = low + recovery->request_span;
+    if (low == high || !um_sqn_newer(sqn, entries[low].sqn)) {
+        return low;
+    }
+    if (um_sqn_newer(sqn, entries[high - 1].sqn)) {
+        return high;
+    }
+    uint32_t distance = sqn - entries[low].sqn;
+    if (distance < high - low && entries[low + distance].sqn == sqn) {
+        return low + distance;
+    }
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (um_sqn_older(entries[middle].sqn, sqn)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
 }
 
-static void forget_request(struct um_recovery *recovery, uint32_t i)
+/* NULL: it is not asked for. */
+static struct um_recovery_request *find_request(const struct um_recovery *recovery, uint32_t sqn)
 {
-    um_u32_map_remove(&recovery->by_sqn, recovery->requests[i].sqn);
-    if (i != --recovery->request_count) {
-        recovery->requests[i] = recovery->requests[recovery->request_count];
-        um_u32_map_put(&recovery->by_sqn, recovery->requests[i].sqn,
-                       (void *)(uintptr_t)(i + 1)); /* known: cannot fail */
+    if (recovery->request_count == 0) {
+        return NULL;
+    }
+    uint32_t i = lower_request(recovery, sqn);
+    struct um_recovery_request *request = &recovery->requests[i];
+    bool there = i < recovery->request_head + recovery->request_span && request->sqn == sqn && request->open;
+    return there ? request : NULL;
+}
+
+/* The other entries stay where they are. */
+static void forget_request(struct um_recovery *recovery, struct um_recovery_request *request)
+{
+    request->open = false;
+    recovery->request_count--;
+    while (recovery->request_span > 0 && !recovery->requests[recovery->request_head].open) {
+        recovery->request_head++;
+        recovery->request_span--;
+    }
+    if (recovery->request_span == 0) {
+        recovery->request_head = 0;
     }
 }
 
@@ -66,21 +101,46 @@ static uint32_t outstanding_max(const struct um_recovery *recovery, uint32_t sqn
     return max == 0 || max > UM_RECOVERY_OUTSTANDING_MAX ? UM_RECOVERY_OUTSTANDING_MAX : max;
 }
 
-static struct um_recovery_request *new_request(struct um_recovery *recovery, uint32_t sqn)
+/* Room for one more entry at the end: that of answered ones, or twice as much. */
+static bool have_room(struct um_recovery *recovery)
 {
-    if (recovery->request_count == recovery->request_capacity) {
+    if (recovery->request_head + recovery->request_span < recovery->request_capacity) {
+        return true;
+    }
+    if (recovery->request_count >= recovery->request_capacity / 2) {
         uint32_t capacity = recovery->request_capacity == 0 ? 16 : recovery->request_capacity * 2;
         struct um_recovery_request *requests = um_realloc(recovery->requests, capacity * sizeof *requests);
         if (requests == NULL) {
-            return NULL;
+            return false;
         }
         recovery->requests = requests;
         recovery->request_capacity = capacity;
     }
-    if (um_u32_map_put(&recovery->by_sqn, sqn, (void *)(uintptr_t)(recovery->request_count + 1)) != 0) {
+    uint32_t open = 0, end = recovery->request_head + recovery->request_span;
+    for (uint32_t i = recovery->request_head; i < end; i++) {
+        if (recovery->requests[i].open) {
+            recovery->requests[open++] = recovery->requests[i];
+        }
+    }
+    recovery->request_head = 0;
+    recovery->request_span = open;
+    return true;
+}
+
+/* In its place by its number, which is nearly always the last. NULL: no memory. */
+static struct um_recovery_request *new_request(struct um_recovery *recovery, uint32_t sqn)
+{
+    if (!have_room(recovery)) {
         return NULL;
     }
-    return &recovery->requests[recovery->request_count++];
+    uint32_t i = lower_request(recovery, sqn), end = recovery->request_head + recovery->request_span;
+    struct um_recovery_request *request = &recovery->requests[i];
+    if (i == end || request->sqn != sqn) {
+        memmove(request + 1, request, (end - i) * sizeof *request);
+        recovery->request_span++;
+    }
+    recovery->request_count++;
+    return request;
 }
 
 static bool ask(struct um_recovery *recovery, uint32_t sqn, uint64_t now_ns)
@@ -91,6 +151,7 @@ static bool ask(struct um_recovery *recovery, uint32_t sqn, uint64_t now_ns)
     }
     bool replay = is_replay(recovery, sqn);
     *request = (struct um_recovery_request){.sqn = sqn,
+                                            .open = true,
                                             .first_ns = now_ns,
                                             .interval_ns = replay ? recovery->config.request_interval_ns
                                                                   : recovery->config.otr_interval_ns};
@@ -112,22 +173,21 @@ static uint32_t given_up_with(const struct um_recovery *recovery, const struct u
 }
 
 /* Its time has come: the number is here, is asked for again, or is lost. */
-static void repeat(struct um_recovery *recovery, uint32_t i, uint64_t now_ns)
+static void repeat(struct um_recovery *recovery, struct um_recovery_request *request, uint64_t now_ns)
 {
-    struct um_recovery_request *request = &recovery->requests[i];
     const struct um_recovery_config *config = &recovery->config;
     struct um_dc_range missing;
     uint32_t sqn = request->sqn;
     bool replay = is_replay(recovery, sqn);
     if (!um_dc_next_missing(recovery->dc, sqn, &missing) || missing.first != sqn) {
-        forget_request(recovery, i); /* the transport was faster, or it was lost with others */
+        forget_request(recovery, request); /* the transport was faster, or it was lost with others */
         return;
     }
     if (now_ns - request->first_ns >= (replay ? config->request_timeout_ns : config->otr_timeout_ns)) {
         uint32_t count = given_up_with(recovery, request, &missing);
         if (um_dc_abandon(recovery->dc, now_ns, sqn, count, UM_DC_LOST)) {
             recovery->stats.timed_out += count;
-            forget_request(recovery, i);
+            forget_request(recovery, request);
             return;
         }
     }
@@ -140,14 +200,20 @@ static void repeat(struct um_recovery *recovery, uint32_t i, uint64_t now_ns)
     recovery->ops->ask(recovery->user, sqn);
 }
 
+static bool is_due(const struct um_recovery *recovery, const struct um_recovery_request *request, uint64_t now_ns)
+{
+    return now_ns >= request->next_ns ||
+           now_ns - request->first_ns >= (is_replay(recovery, request->sqn) ? recovery->config.request_timeout_ns
+                                                                            : recovery->config.otr_timeout_ns);
+}
+
 static void repeat_due(struct um_recovery *recovery, uint64_t now_ns)
 {
-    for (uint32_t i = recovery->request_count; i > 0; i--) { /* the last one takes the place of a forgotten one */
-        const struct um_recovery_request *request = &recovery->requests[i - 1];
-        if (now_ns >= request->next_ns ||
-            now_ns - request->first_ns >= (is_replay(recovery, request->sqn) ? recovery->config.request_timeout_ns
-                                                                             : recovery->config.otr_timeout_ns)) {
-            repeat(recovery, i - 1, now_ns);
+    uint32_t end = recovery->request_head + recovery->request_span; /* no entry moves meanwhile */
+    for (uint32_t i = recovery->request_head; i < end; i++) {
+        struct um_recovery_request *request = &recovery->requests[i];
+        if (request->open && is_due(recovery, request, now_ns)) {
+            repeat(recovery, request, now_ns);
         }
     }
 }
@@ -177,12 +243,26 @@ static bool otr_begins(struct um_recovery *recovery, const struct um_dc_range *m
     return true;
 }
 
-/* What comes beyond the oldest missing number is held until that is here. */
-static bool within_window(const struct um_recovery *recovery, uint32_t sqn)
+/* How many numbers from this missing one on may be asked for now. What comes beyond the oldest missing number is held
+ * until that is here. */
+static uint32_t room_for_requests(const struct um_recovery *recovery, uint32_t sqn)
 {
     struct um_dc_range oldest;
-    return recovery->config.window == 0 || !um_dc_waits_for_recovery(recovery->dc, &oldest) ||
-           sqn - oldest.first < recovery->config.window;
+    uint32_t max = outstanding_max(recovery, sqn), window = recovery->config.window;
+    uint32_t room = recovery->request_count < max ? max - recovery->request_count : 0;
+    if (window == 0 || !um_dc_waits_for_recovery(recovery->dc, &oldest)) {
+        return room;
+    }
+    uint32_t beyond = sqn - oldest.first;
+    return beyond >= window ? 0 : room < window - beyond ? room : window - beyond;
+}
+
+/* Those of a range that are replayed, or those that are not, whichever its first one is. */
+static uint32_t end_of_kind(const struct um_recovery *recovery, const struct um_dc_range *missing)
+{
+    uint32_t end = missing->first + missing->count;
+    bool both = is_replay(recovery, missing->first) && !is_replay(recovery, end - 1);
+    return both ? recovery->replay_end : end;
 }
 
 /* As many as may be asked for, the oldest first. */
@@ -190,22 +270,25 @@ static void ask_more(struct um_recovery *recovery, uint64_t now_ns)
 {
     struct um_dc_range missing;
     while (!recovery->paused && um_dc_next_missing(recovery->dc, recovery->cursor, &missing)) {
-        if (recovery->request_count >= outstanding_max(recovery, missing.first) ||
-            !within_window(recovery, missing.first) ||
-            (!is_replay(recovery, missing.first) && !otr_begins(recovery, &missing, now_ns))) {
+        uint32_t room = room_for_requests(recovery, missing.first), end = end_of_kind(recovery, &missing);
+        if (room == 0 || (!is_replay(recovery, missing.first) && !otr_begins(recovery, &missing, now_ns))) {
             return;
         }
-        if (find_request(recovery, missing.first) == recovery->request_count && !ask(recovery, missing.first, now_ns)) {
-            arm(recovery, now_ns + recovery->config.request_interval_ns); /* no memory */
-            return;
+        end = end - missing.first > room ? missing.first + room : end;
+        for (uint32_t sqn = missing.first; sqn != end; sqn++) {
+            if (find_request(recovery, sqn) == NULL && !ask(recovery, sqn, now_ns)) {
+                arm(recovery, now_ns + recovery->config.request_interval_ns); /* no memory */
+                return;
+            }
+            recovery->cursor = sqn + 1;
         }
-        recovery->cursor = missing.first + 1;
     }
 }
 
 static void look(struct um_recovery *recovery, uint64_t now_ns)
 {
     struct um_dc_range oldest;
+    recovery->answers = 0;
     ask_more(recovery, now_ns);
     bool missing = um_dc_waits_for_recovery(recovery->dc, &oldest);
     recovery->unfinished = missing && is_replay(recovery, oldest.first);
@@ -355,22 +438,34 @@ void um_recovery_on_info(struct um_recovery *recovery, uint64_t now_ns, uint32_t
 
 bool um_recovery_asked(const struct um_recovery *recovery, uint32_t sqn)
 {
-    return find_request(recovery, sqn) != recovery->request_count;
+    return find_request(recovery, sqn) != NULL;
+}
+
+/* Each answer opens the next request. With many under way they open together, when an eighth of them is answered: what
+ * is asked for at once costs less. */
+static bool is_time_to_look(struct um_recovery *recovery, uint32_t sqn)
+{
+    struct um_dc_range oldest;
+    return !is_replay(recovery, sqn) || ++recovery->answers >= outstanding_max(recovery, sqn) / 8 ||
+           recovery->request_count == 0 || !um_dc_waits_for_recovery(recovery->dc, &oldest);
 }
 
 bool um_recovery_on_data(struct um_recovery *recovery, uint64_t now_ns, struct um_lbmc_msg *msg, struct um_buf *buf)
 {
-    uint32_t i = find_request(recovery, msg->sqn);
-    if (i == recovery->request_count) {
+    struct um_recovery_request *request = find_request(recovery, msg->sqn);
+    uint32_t sqn = msg->sqn;
+    if (request == NULL) {
         recovery->stats.unasked++;
         return false;
     }
-    forget_request(recovery, i);
+    forget_request(recovery, request);
     recovery->stats.recovered++;
     recovery->answered_ns = now_ns;
-    msg->present |= is_replay(recovery, msg->sqn) ? UM_LBMC_LATE_JOINED : UM_LBMC_RECOVERED;
+    msg->present |= is_replay(recovery, sqn) ? UM_LBMC_LATE_JOINED : UM_LBMC_RECOVERED;
     um_dc_on_data(recovery->dc, now_ns, msg, buf);
-    look(recovery, now_ns);
+    if (is_time_to_look(recovery, sqn)) {
+        look(recovery, now_ns);
+    }
     return true;
 }
 
@@ -410,8 +505,10 @@ void um_recovery_on_timer(struct um_recovery *recovery, uint64_t now_ns)
     }
     repeat_due(recovery, now_ns);
     look(recovery, now_ns);
-    for (uint32_t i = 0; i < recovery->request_count; i++) {
-        arm(recovery, recovery->requests[i].next_ns);
+    for (uint32_t i = recovery->request_head; i < recovery->request_head + recovery->request_span; i++) {
+        if (recovery->requests[i].open) {
+            arm(recovery, recovery->requests[i].next_ns);
+        }
     }
     if (recovery->state == UM_RECOVERY_ASKING || recovery->asks_last) {
         arm(recovery, recovery->ask_ns);

@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "base/um_buf.h"
-#include "base/um_map.h"
 #include "delivery/um_dc.h"
 
 #define UM_RECOVERY_RANGE_MAX (1u << 28) /* numbers that a retransmitter may offer: what retention keeps at most */
@@ -74,6 +73,7 @@ enum um_recovery_state {
 
 struct um_recovery_request {
     uint32_t sqn;
+    bool open; /* not answered, not given up */
     uint64_t first_ns, next_ns, interval_ns;
 };
 
@@ -103,9 +103,11 @@ struct um_recovery {
     uint64_t answered_ns;     /* a number last came */
     uint64_t ask_ns;          /* for information, or the last number, next */
     uint64_t armed_ns;        /* UM_NEVER: no timer */
-    struct um_u32_map by_sqn; /* number -> its place in requests, + 1 */
+    uint32_t answers;         /* came since it was last looked what to ask for */
+    /* By number, from request_head on; those that are not open wait until all before them are not either, or for their
+     * place to be needed. The first is open. */
     struct um_recovery_request *requests;
-    uint32_t request_count, request_capacity;
+    uint32_t request_head, request_span, request_count, request_capacity; /* count: open */
     struct um_recovery_stats stats;
 };
 

@@ -11,6 +11,7 @@
 #define CHUNK_MIN 4096u /* a source that keeps one message needs little */
 #define CHUNK_MAX (256u << 10)
 #define INDEX_MIN 16u
+#define FETCHED_AHEAD 8u /* records: who asks for one asks for those behind it next */
 
 struct chunk {
     struct chunk *next; /* filled after this one */
@@ -293,6 +294,9 @@ const struct um_retained *um_retention_find(const struct um_retention *retention
     }
     size_t distance = sqn - at(retention, 0)->sqn;
     size_t low = 0, high = distance < retention->count ? distance : retention->count - 1;
+    if (retention->count - high > FETCHED_AHEAD) {
+        __builtin_prefetch(at(retention, high + FETCHED_AHEAD));
+    }
     while (low < high) {
         size_t middle = high - (high - low) / 2;
         if (at(retention, high)->sqn == sqn) {

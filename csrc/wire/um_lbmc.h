@@ -129,6 +129,7 @@ struct um_lbmc_rxreq {
 #define UM_LBMC_LJI_REQ_LEN 36u
 #define UM_LBMC_LJ_INFO_LEN 16u
 #define UM_LBMC_RXREQ_LEN 28u
+#define UM_LBMC_RXREQ_SQN 16u /* where its sequence number is */
 
 /* One decoded message. Slices point into the input. */
 struct um_lbmc_msg {

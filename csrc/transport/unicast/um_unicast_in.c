@@ -217,7 +217,8 @@ static void on_message(struct connection *connection, const struct um_lbmc_msg *
 {
     struct um_unicast_in *incoming = connection->incoming;
     const struct um_unicast_in_config *config = &incoming->config;
-    atomic_fetch_add_explicit(&config->counters->msgs_rcved, 1, memory_order_relaxed);
+    _Atomic uint64_t *count = &config->counters->msgs_rcved; /* no other thread counts it */
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
     if (msg->type == UM_LBMC_EOT || (msg->present & UM_LBMC_HAS_TCP_SID) != 0) {
         return; /* legal here, and nothing to do */
     }

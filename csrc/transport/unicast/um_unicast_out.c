@@ -217,28 +217,67 @@ static int send_message(struct um_unicast_out *out, const struct um_unicast_send
     return 0;
 }
 
-/* Into the memory of what gathers already. False: the message needs its own, or is refused. */
+/* Lock. Into the memory of what gathers already. False: the message needs its own, or is refused. */
 static bool join_others(struct um_unicast_out *out, const struct um_unicast_send *send)
 {
     const struct um_unicast_address address = {.ip = send->ip, .port = send->port, .from = send->from_ip};
-    um_lock_take(&out->lock);
     struct um_unicast_peer *peer = out->closing ? NULL : known_peer(out, &address);
-    bool joined = peer != NULL && !um_unicast_peer_full(peer) && um_unicast_peer_join(peer, send, time_now(out));
-    um_lock_give(&out->lock);
-    return joined;
+    return peer != NULL && !um_unicast_peer_full(peer) && um_unicast_peer_join(peer, send, time_now(out));
 }
 
-int um_unicast_out_send(struct um_unicast_out *out, const struct um_unicast_send *send)
+/* Lock. */
+static int gather(struct um_unicast_out *out, const struct um_unicast_send *send)
 {
-    if (send->gathers && join_others(out, send)) {
+    if (join_others(out, send)) {
         return 0;
     }
     struct um_unicast_message *message = um_unicast_message_create(send);
     if (message == NULL) {
         return -1;
     }
-    um_lock_take(&out->lock);
     int rc = send_message(out, send, message);
+    if (rc != 0) {
+        um_free(message);
+    }
+    return rc;
+}
+
+/* Up to the first that is refused. */
+static int send_several(struct um_unicast_out *out, const struct um_unicast_send *send)
+{
+    const uint8_t *data = send->iov[0].iov_base, *end = data + send->iov[0].iov_len;
+    struct iovec iov;
+    struct um_unicast_send one = *send;
+    int rc = 0;
+    one.iov = &iov;
+    um_lock_take(&out->lock);
+    while (rc == 0 && data < end) {
+        iov = (struct iovec){(void *)data, um_get16(data + 2)};
+        data += iov.iov_len;
+        rc = gather(out, &one);
+    }
+    um_lock_give(&out->lock);
+    return rc;
+}
+
+int um_unicast_out_send(struct um_unicast_out *out, const struct um_unicast_send *send)
+{
+    int rc;
+    if (send->several) {
+        return send_several(out, send);
+    }
+    if (send->gathers) {
+        um_lock_take(&out->lock);
+        rc = gather(out, send);
+        um_lock_give(&out->lock);
+        return rc;
+    }
+    struct um_unicast_message *message = um_unicast_message_create(send);
+    if (message == NULL) {
+        return -1;
+    }
+    um_lock_take(&out->lock);
+    rc = send_message(out, send, message);
     um_lock_give(&out->lock);
     if (rc != 0) {
         um_free(message);
