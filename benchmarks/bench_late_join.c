@@ -16,8 +16,8 @@
 #include "bench_um.h"
 
 #define LATENCIES_MAX (1u << 22)
-#define PACE_STEP_NS 200000u /* the sender wakes up so often, and sends what is due */
-#define REPLAY_TIMED_EVERY 64u    /* messages: the clock is read for none of the live rate's, either */
+#define PACE_STEP_NS 200000u   /* the sender wakes up so often, and sends what is due */
+#define REPLAY_TIMED_EVERY 64u /* messages: the clock is read for none of the live rate's, either */
 
 static struct {
     uint64_t retained, size;

@@ -93,17 +93,17 @@ struct um_recovery {
     bool unfinished; /* some of what it replays has not come */
     bool otr;        /* off-transport recovery is on */
     bool asks_last;
-    bool paused;              /* nobody has room for what would come */
-    uint32_t replay_end;      /* valid from REPLAYING on */
-    bool replayed;            /* replay_end is valid */
-    uint32_t cursor;          /* older numbers were asked for */
-    uint32_t times;           /* information, or the last number, was asked for; of this state */
-    uint32_t otr_times;       /* it began, since the last alert */
-    uint64_t otr_alert_ns;    /* the last alert; valid when otr_times > 0 */
-    uint64_t answered_ns;     /* a number last came */
-    uint64_t ask_ns;          /* for information, or the last number, next */
-    uint64_t armed_ns;        /* UM_NEVER: no timer */
-    uint32_t answers;         /* came since it was last looked what to ask for */
+    bool paused;           /* nobody has room for what would come */
+    uint32_t replay_end;   /* valid from REPLAYING on */
+    bool replayed;         /* replay_end is valid */
+    uint32_t cursor;       /* older numbers were asked for */
+    uint32_t times;        /* information, or the last number, was asked for; of this state */
+    uint32_t otr_times;    /* it began, since the last alert */
+    uint64_t otr_alert_ns; /* the last alert; valid when otr_times > 0 */
+    uint64_t answered_ns;  /* a number last came */
+    uint64_t ask_ns;       /* for information, or the last number, next */
+    uint64_t armed_ns;     /* UM_NEVER: no timer */
+    uint32_t answers;      /* came since it was last looked what to ask for */
     /* By number, from request_head on; those that are not open wait until all before them are not either, or for their
      * place to be needed. The first is open. */
     struct um_recovery_request *requests;

@@ -104,7 +104,7 @@ struct um_unicast_send {
     const uint8_t *instance; /* TO_INSTANCE: 8 bytes */
     const struct iovec *iov; /* one LBMC message; the first piece holds its fixed header */
     int iovcnt;
-    bool several;       /* complete LBMC messages one behind the other, in one piece, which must gather */
+    bool several; /* complete LBMC messages one behind the other, in one piece, which must gather */
     bool nonblocking;
     bool gathers;       /* more may follow at once: written with that, in the loop's next pass at the latest */
     bool in_a_row;      /* gathers only behind others of the same pass of an embedded loop, and not for long */
