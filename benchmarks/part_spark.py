@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cells import Cells
 from part_python import figures
+from part_spark_sink import spark_sink
 from report import Report
 
 
@@ -18,3 +19,4 @@ def spark(cells: Cells, report: Report) -> None:
     report.target(
         "backlog: batches of another size than maxOffsetsPerTrigger", found["wrong_batches"], 0, False, streamed
     )
+    spark_sink(cells, report)

@@ -23,7 +23,6 @@ import part_request
 import part_shared_memory
 import part_smart
 import part_spark
-import part_spark_sink
 import part_tcp
 import part_udp
 import part_xsp
@@ -53,7 +52,6 @@ PARTS: dict[str, Measure] = {
     "conflate": lambda cells, report, _: part_python.conflate(cells, report),
     "record": lambda cells, report, _: part_record.record(cells, report),
     "spark": lambda cells, report, _: part_spark.spark(cells, report),
-    "spark-sink": lambda cells, report, _: part_spark_sink.spark_sink(cells, report),
     "encodings": lambda cells, report, _: part_encodings.encodings(cells, report),
     "python": lambda cells, report, _: part_python.binding(cells, report),
     "python-smx": lambda cells, report, _: part_python.shared_memory(cells, report),
