@@ -93,10 +93,16 @@ def rows(payloads: Sequence[bytes], topics: Sequence[str] | None = None) -> Any:
 
 
 def schema(*columns: str) -> Any:
-    """Of Spark, as from "payload binary"."""
-    from pyspark.sql.types import StructType
+    """Of Spark, as from "payload binary"; without a Java machine, which reads such texts otherwise."""
+    from pyspark.sql import types
 
-    return StructType.fromDDL(", ".join(columns))
+    kinds = {"binary": types.BinaryType(), "string": types.StringType(), "int": types.IntegerType()}
+    kinds["double"] = types.DoubleType()
+    kinds["map<string,string>"] = types.MapType(types.StringType(), types.StringType())
+    made = types.StructType()
+    for name, kind in (column.split(" ") for column in columns):
+        made.add(name, kinds[kind])
+    return made
 
 
 def staged_files(state: Path) -> list[Path]:
