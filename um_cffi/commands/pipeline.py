@@ -22,7 +22,7 @@ def add_parser(commands: Any) -> None:
         help="run a pipeline of Spark over a recording",
         description="ohlcv: ticks to bars of open, high, low, close, volume and VWAP, streamed as the recording grows "
         "or of all that there is. quality: gaps, losses, duplicates, late and out-of-order messages of each session, "
-        "and the losses of each source over time. latency: percentiles of each hop. docs/python/pipelines.md tells more.",
+        "and the losses of each source over time. latency: percentiles of each hop. More: docs/python/pipelines.md.",
     )
     parser.add_argument("name", choices=NAMES, metavar="NAME", help="one of " + ", ".join(NAMES))
     parser.add_argument("folder", metavar="DIR", help="folder of the recording")
