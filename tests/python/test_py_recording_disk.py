@@ -6,9 +6,7 @@ import contextlib
 import errno
 import os
 import random
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pairs import HANG, ROOT, SOAK, loopback, until
+from pairs import HANG, SOAK, loopback, until
 from recordings import (
     QUICK,
+    Publishing,
     Told,
     all_are_accounted_for,
     check_numbers,
     contexts,
     files,
+    killed_after,
     payloads,
     recording,
     rows,
@@ -37,42 +37,6 @@ from um_cffi.recording import _segment as segments
 pytest.importorskip("pyarrow")
 
 KILLS = 20 if SOAK else 3
-RECORDER = """
-import sys, threading
-from pairs import loopback
-from um_cffi.recording import Recorder
-
-settings = {"segment_seconds": 0.1, "flush_seconds": 0.02, "sync": "never"}
-with loopback() as ctx, Recorder(ctx, sys.argv[1], ".*", **settings):
-    print("ready", flush=True)
-    threading.Event().wait()
-"""
-
-
-class Stream:
-    """Messages at a moderate pace on two topics, all of which are kept, until it is stopped."""
-
-    def __init__(self, ctx: Any) -> None:
-        self._sources = [Source(ctx, f"news.{name}", retain="500 MB") for name in "ab"]
-        self.sent = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            for _ in range(20):
-                for source in self._sources:
-                    source.send(b"%d" % self.sent)
-                self.sent += 1
-            for source in self._sources:
-                source.flush()
-            time.sleep(0.005)
-
-    def stop(self) -> int:
-        self._stop.set()
-        self._thread.join()
-        return self.sent
 
 
 def wait_messages(recorder: Recorder, count: int) -> None:
@@ -80,23 +44,10 @@ def wait_messages(recorder: Recorder, count: int) -> None:
     until(lambda: recorder.stats().messages >= count)
 
 
-def killed_after(folder: Path, seconds: float) -> None:
-    """A recorder that is killed in the middle of its work."""
-    words = [sys.executable, "-c", RECORDER, str(folder)]
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
-    process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True)
-    with process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        before = set(files(folder, "")) if (folder / "topics").exists() else set()
-        until(lambda: (folder / "topics").exists() and set(files(folder, "")) - before)
-        time.sleep(seconds)
-        process.send_signal(signal.SIGKILL)
-
-
 def test_a_recorder_that_is_killed_again_and_again_misses_nothing(tmp_path: Path) -> None:
     draw = random.Random(11)
     with loopback() as ctx:
-        stream = Stream(ctx)
+        stream = Publishing(ctx)
         try:
             for _ in range(KILLS):
                 killed_after(tmp_path, draw.uniform(0, 0.4))

@@ -139,6 +139,26 @@ def test_flipped_bytes_of_an_open_segment_are_survived(copy: Path) -> None:
         data[at] = before
 
 
+def test_a_damaged_segment_is_told_with_its_name(copy: Path) -> None:
+    """One that the manifest lists, cut off or with other bytes: rows come, or an error, and nothing crashes."""
+    (path,) = files(copy, ".arrow")
+    recorded, data = Recording(copy), bytearray(path.read_bytes())
+    (segment,) = recorded.segments()
+    draw, told = np.random.default_rng(5), 0
+    for _ in range(300):
+        at, length = int(draw.integers(len(data))), len(data)
+        before, data[at] = data[at], int(draw.integers(256))
+        path.write_bytes(data if draw.integers(4) else data[: int(draw.integers(length))])
+        for read in (recorded.read, lambda each: list(recorded.batches(each))):
+            try:
+                read(segment)
+            except InvalidArgument as error:
+                assert f"the segment {segment.path} is damaged" in str(error)
+                told += 1
+        data[at] = before
+    assert told > 100
+
+
 def test_a_file_without_a_whole_batch_is_put_aside(copy: Path) -> None:
     path = unlist(copy)
     path.unlink()

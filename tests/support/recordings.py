@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pairs import loopback
+from pairs import ROOT, loopback, until
 
-from um_cffi import Context
+from um_cffi import Context, Source
 from um_cffi.recording import Recorder, Recording
 
 QUICK: dict[str, Any] = {"segment_seconds": 0.05, "flush_seconds": 0.01, "sync": "never"}
 
 Row = dict[str, Any]
+RECORDER = """
+import sys, threading
+from pairs import ROOT, loopback, until
+from um_cffi.recording import Recorder
+
+settings = {"segment_seconds": 0.1, "flush_seconds": 0.02, "sync": "never"}
+with loopback() as ctx, Recorder(ctx, sys.argv[1], ".*", **settings):
+    print("ready", flush=True)
+    threading.Event().wait()
+"""
 
 
 class Told:
@@ -93,3 +109,42 @@ def all_are_accounted_for(folder: Path, sent: int) -> None:
         numbers += range(row["sequence"], row["sequence"] + row["count"])
     assert sorted(numbers) == list(range(sent))
     assert files(folder, ".open") == []
+
+
+class Publishing:
+    """Messages at a moderate pace on two topics, all of which are kept, until it is stopped."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._sources = [Source(ctx, f"news.{name}", retain="500 MB") for name in "ab"]
+        self.sent = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for _ in range(20):
+                for source in self._sources:
+                    source.send(b"%d" % self.sent)
+                self.sent += 1
+            for source in self._sources:
+                source.flush()
+            time.sleep(0.005)
+
+    def stop(self) -> int:
+        self._stop.set()
+        self._thread.join()
+        return self.sent
+
+
+def killed_after(folder: Path, seconds: float) -> None:
+    """A recorder that is killed in the middle of its work."""
+    words = [sys.executable, "-c", RECORDER, str(folder)]
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"}
+    process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        before = set(files(folder, "")) if (folder / "topics").exists() else set()
+        until(lambda: (folder / "topics").exists() and set(files(folder, "")) - before)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)

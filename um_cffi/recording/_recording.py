@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -59,6 +60,16 @@ class Recording:
             return _layout.arrow().memory_map(str(self._folder / segment.path))
         return self._files.open_input_file(f"{self._place}/{segment.path}")
 
+    @contextlib.contextmanager
+    def _telling(self, segment: Segment) -> Iterator[None]:
+        """What pyarrow says of a damaged file, with the name of the file."""
+        try:
+            yield
+        except (_layout.arrow().ArrowException, ValueError, OSError) as error:  # what a file system says has a number
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise InvalidArgument(f"{self._name}: the segment {segment.path} is damaged: {error}") from None
+
     def segments(self) -> list[Segment]:
         """The finished segments that there are now, those of a session in the order of their numbers. OSError."""
         state, _ = parse(self._manifest())
@@ -67,18 +78,25 @@ class Recording:
         )
 
     def read(self, segment: Segment) -> pa.Table:
-        """The rows of a segment, mapped into memory. FileNotFoundError when retention has removed it meanwhile."""
+        """The rows of a segment, mapped into memory. FileNotFoundError when retention has removed it meanwhile;
+        InvalidArgument when the file is damaged."""
         arrow = _layout.arrow()
-        with self._open(segment) as source:
-            return arrow.ipc.open_file(source).read_all()
+        with self._open(segment) as source, self._telling(segment):
+            table = arrow.ipc.open_file(source).read_all()
+            table.validate(full=True)
+            return table
 
     def batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """The rows of a segment, one record batch after the other. FileNotFoundError as with read()."""
+        """The rows of a segment, one record batch after the other. Errors as with read()."""
         arrow = _layout.arrow()
         with self._open(segment) as source:
-            reader = arrow.ipc.open_file(source)
+            with self._telling(segment):
+                reader = arrow.ipc.open_file(source)
             for at in range(reader.num_record_batches):
-                yield reader.get_batch(at)
+                with self._telling(segment):
+                    batch = reader.get_batch(at)
+                    batch.validate(full=True)
+                yield batch
 
     def table(self, topic: str | None = None) -> pa.Table:
         """All rows of finished segments, or those of one topic, in the order of segments()."""
