@@ -56,12 +56,17 @@ class Segment:
 
 
 _FIELDS = tuple(field.name for field in fields(Segment))
-_NUMBERS = ("first", "next", "rows", "messages", "lost", "bytes", "first_ns", "last_ns")
+_NUMBERS = ("first", "next", "rows", "messages", "lost", "bytes")
 
 
 def _is_number(value: object) -> bool:
     """Whether it can be a sequence number, a size or a time; larger ones would not fit columns of 64 bits."""
     return isinstance(value, int) and 0 <= value < _NUMBER_END
+
+
+def _is_time(value: object) -> bool:
+    """Whether it can be the time of a row; clocks may be before 1970."""
+    return isinstance(value, int) and -(1 << 63) <= value < 1 << 63
 
 
 def _is_name(value: object) -> bool:
@@ -84,7 +89,8 @@ def segment_of(line: Line) -> Segment | None:
     """The segment that a line tells of; None when it is not as it should be."""
     values: dict[str, Any] = {name: line.get(name) for name in _FIELDS}
     right = _is_path(values["path"]) and all(_is_name(values[name]) for name in ("topic", "source", "session"))
-    return Segment(**values) if right and all(_is_number(values[name]) for name in _NUMBERS) else None
+    right = right and all(_is_number(values[name]) for name in _NUMBERS)
+    return Segment(**values) if right and all(_is_time(values[name]) for name in ("first_ns", "last_ns")) else None
 
 
 class State:

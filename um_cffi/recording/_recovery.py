@@ -6,7 +6,7 @@ Called before recording begins, by the thread that opens the recording.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from um_cffi.recording import _layout, _segment
@@ -23,14 +23,22 @@ def recover(folder: Path, manifest: Manifest, settings: Settings) -> list[str]:
     """
     told: list[str] = []
     told += remove(folder, manifest, list(manifest.state.dropped))
-    found = [each for path in _unlisted(folder, manifest) if (each := _look(folder, path, told)) is not None]
-    # Not by the time of files, which copies do not keep: by what is in them.
-    found.sort(key=lambda each: (each[1].names, each[1].tally.first))
-    listed = [
-        segment
-        for path, recovered in found
-        if (segment := _adopt(folder, path, recovered, manifest, settings, told)) is not None
-    ]
+    # Not by the time of files, which copies do not keep: by what is in them. All of that at once would be too much.
+    found = sorted(
+        (each.names, each.tally.first, path)
+        for path in list(_unlisted(folder, manifest))
+        if (each := _look(folder, path, told)) is not None
+    )
+    known: dict[tuple[str, str, str], list[Segment]] = {names: [] for names, _, _ in found}
+    for segment in manifest.state.segments.values():
+        known.get((segment.topic, segment.source, segment.session), []).append(segment)
+    listed = []
+    for names, _, path in found:
+        each = _look(folder, path, told)
+        segment_now = None if each is None else _adopt(folder, path, each, known[names], settings, told)
+        if segment_now is not None:
+            listed.append(segment_now)
+            known[names].append(segment_now)
     if listed:
         for parent in {(folder / each.path).parent for each in listed}:
             _layout.sync_folder(parent)
@@ -80,7 +88,7 @@ def _unlisted(folder: Path, manifest: Manifest) -> Iterator[str]:
                 yield path
 
 
-def _look(folder: Path, path: str, told: list[str]) -> tuple[str, _segment.Recovered] | None:
+def _look(folder: Path, path: str, told: list[str]) -> _segment.Recovered | None:
     """What is in a file; None: nothing that could be kept."""
     try:
         data = (folder / path).read_bytes()
@@ -89,7 +97,7 @@ def _look(folder: Path, path: str, told: list[str]) -> tuple[str, _segment.Recov
         return None
     recovered = _segment.examine(data)
     if recovered is not None:
-        return path, recovered
+        return recovered
     if not data:
         (folder / path).unlink()
         return None
@@ -102,15 +110,13 @@ def _adopt(
     folder: Path,
     path: str,
     found: _segment.Recovered,
-    manifest: Manifest,
+    known: Iterable[Segment],
     settings: Settings,
     told: list[str],
 ) -> Segment | None:
-    """Make a listed segment of it."""
-    for other in manifest.state.segments.values():
-        if (other.topic, other.source, other.session) == found.names and (
-            other.first < found.tally.next and found.tally.first < other.next
-        ):
+    """Make a listed segment of it, unless one of its session is `known` that has the same."""
+    for other in known:
+        if other.first < found.tally.next and found.tally.first < other.next:
             told.append(f"{path} holds what {other.path} has, and is put aside as {path}{DAMAGED}")
             os.rename(folder / path, folder / (path + DAMAGED))
             return None
