@@ -261,8 +261,7 @@ static void on_last(void *user, const struct um_lbmc_msg *msg, struct um_buf *bu
 #define OF_ITS_WAY (UM_LBMC_HAS_STREAM | UM_LBMC_HAS_CTXINSTD | UM_LBMC_HAS_DESTINATION)
 
 /* Most have nothing but a payload: what is filled in is all that is read then. */
-static void copy_message(const struct um_rcv_recovery *recovery, const struct um_lbmc_msg *msg,
-                         struct um_lbmc_msg *out)
+static void copy_message(const struct um_rcv_recovery *recovery, const struct um_lbmc_msg *msg, struct um_lbmc_msg *out)
 {
     if ((msg->present & ~(uint32_t)OF_ITS_WAY) != 0) {
         *out = *msg;
