@@ -89,7 +89,7 @@ def arm(folder: Path) -> None:
             die(folder)
 
     NumberBook.begin, NumberBook.finish = killed_begin, killed_finish  # type: ignore[method-assign, assignment]
-    _publishing.Publisher.publish = killed_publish  # type: ignore[method-assign, assignment]
+    _publishing.Publisher.publish = killed_publish  # type: ignore[method-assign]
 
 
 def die(folder: Path) -> None:
