@@ -31,6 +31,6 @@ sessions.orderBy("topic", "source", "session").show(truncate=False)
 
 timeline = rows.groupBy(F.window("timestamp", "1 second"), "source").agg(
     F.count_if(message).alias("messages"),
-    F.sum(F.when(message, 0).otherwise(F.col("count"))).alias("missing"),
+    F.sum(F.when(F.col("kind").isin("loss", "dropped"), F.col("count")).otherwise(0)).alias("missing"),
 )
 timeline.where("missing > 0").orderBy("window", "source").show(truncate=False)

@@ -28,9 +28,9 @@ def feed(count: int = 3000) -> pd.DataFrame:
         for number in range(count // 3):
             sent = 1_700_000_000_000_000_000 + number * 1_000_000 + int(draw.integers(0, 3_000_000))
             came = sent + int(draw.integers(50_000, 40_000_000 if draw.integers(20) == 0 else 90_000))
-            kind = str(draw.choice(["message", "loss", "dropped"], p=[0.97, 0.02, 0.01]))
+            kind = str(draw.choice(["message", "loss", "dropped", "reset"], p=[0.965, 0.02, 0.01, 0.005]))
             message = kind == "message"
-            covers = 1 if message else int(draw.integers(1, 9))
+            covers = 1 if kind in ("message", "reset") else int(draw.integers(1, 9))
             row = {"kind": kind, "topic": topic, "source": source, "session": session, "sequence": sequence}
             row |= {"count": covers, "flags": int(MessageFlags.RETRANSMIT) if draw.integers(30) == 0 else 0}
             row |= {"hf_number": number if message and topic == "a" and draw.integers(2) else None}
@@ -78,16 +78,17 @@ def table_of_feed(spark: Any, rows: pd.DataFrame) -> Any:
 def session_of(mine: pd.DataFrame, topic: pd.DataFrame) -> dict[str, Any]:
     """What one session should be said to be, by the definitions, row after row."""
     said: dict[str, Any] = dict.fromkeys(("messages", "gaps", "lost", "dropped", "absent", "duplicates"), 0)
-    reached, before = int(mine["sequence"].min()), True
+    reached, before = int(mine["sequence"].min()), False
     for row in mine.sort_values("sequence").itertuples():
         message = row.kind == "message"
         said["messages"] += message
-        said["gaps"] += before and not message
+        missing = row.kind in ("loss", "dropped")
+        said["gaps"] += missing and not before
         said["lost"] += 0 if row.kind != "loss" else row.count_
         said["dropped"] += 0 if row.kind != "dropped" else row.count_
         said["absent"] += max(row.sequence - reached, 0)
         said["duplicates"] += message and row.sequence < reached
-        reached, before = max(reached, row.sequence + row.count_), message
+        reached, before = max(reached, row.sequence + row.count_), missing
     messages = mine[mine["kind"] == "message"]
     arrived = messages.sort_values(["timestamp_ns", "sequence"])
     said["first"], said["last"] = int(mine["sequence"].min()), reached - 1

@@ -20,7 +20,7 @@ def sessions(rows: DataFrame, late_seconds: float = 1.0) -> DataFrame:
     between; `lost`, messages that the network or an interruption has cost; `dropped`, those that the recorder had no
     room for; `absent`, numbers that nothing tells of, which are the fragments of large messages but the last;
     `duplicates`, messages whose number was there already (a recording promises none); `copies`, messages whose
-    hot-failover number another source or session of the topic had brought before; `recovered`, those that came by late
+    hot-failover number was there before on the topic, by whichever source; `recovered`, those that came by late
     join or recovery off the transport (repairs of LBT-RM and LBT-RU leave no mark on messages); `out_of_order`, those
     that came after one of a larger number (RFC 4737); `late`, those sent more than `late_seconds` before one of the
     topic that had come already, which a watermark of that length would drop. It is null where the recording does not
@@ -38,7 +38,8 @@ def sessions(rows: DataFrame, late_seconds: float = 1.0) -> DataFrame:
     looked = (
         rows.withColumn("message", F.col("kind") == "message")
         .withColumn("reached", reached)
-        .withColumn("opens", ~message & F.coalesce(F.lag("message").over(numbered), F.lit(True)))
+        .withColumn("missing", F.col("kind").isin("loss", "dropped"))
+        .withColumn("opens", F.col("missing") & ~F.coalesce(F.lag("missing").over(numbered), F.lit(False)))
         .withColumn("overtaken", message & (F.col("sequence") < F.max("sequence").over(arriving)))
         .withColumn("newest_ns", F.max("source_ns").over(of_topic))
     )
