@@ -20,11 +20,11 @@ def sessions(rows: DataFrame, late_seconds: float = 1.0) -> DataFrame:
     between; `lost`, messages that the network or an interruption has cost; `dropped`, those that the recorder had no
     room for; `absent`, numbers that nothing tells of, which are the fragments of large messages but the last;
     `duplicates`, messages whose number was there already (a recording promises none); `copies`, messages whose
-    hot-failover number was there before on the topic, by whichever source; `recovered`, those that came by late
-    join or recovery off the transport (repairs of LBT-RM and LBT-RU leave no mark on messages); `out_of_order`, those
-    that came after one of a larger number (RFC 4737); `late`, those sent more than `late_seconds` before one of the
-    topic that had come already, which a watermark of that length would drop. It is null where the recording does not
-    say when messages were sent.
+    hot-failover number was there before on the topic, by whichever source; `recovered`, those that came by late join or
+    recovery off the transport (repairs of LBT-RM and LBT-RU leave no mark on messages); `out_of_order`, those that came
+    after one of a larger number (RFC 4737); `late`, those sent more than `late_seconds` before one of the topic that
+    had come already, which a watermark of that length would drop. It is null where the recording does not say when
+    messages were sent.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as F
