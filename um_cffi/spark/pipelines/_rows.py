@@ -22,10 +22,10 @@ SCHEMA = (
 def recorded(spark: SparkSession, folder: str | os.PathLike[str], topics: Sequence[str] = ()) -> DataFrame:
     """The rows of the finished segments that the recording in `folder` has now, or those of some topics.
 
-    Columns: `kind` ("message", "loss", "dropped" or "reset"), `topic`, `source`, `session`, `sequence`, `count` (1, or what a
-    loss stands for), `flags`, `hf_number`, and times in nanoseconds since 1970 UTC: `timestamp_ns`, when it came;
-    `source_ns`, when it was sent, where the recorder was told the property (--source-timestamp); `kernel_ns`, when the
-    kernel or the card took it, and `library_ns`, when the library did, of which a row has one. A segment is one
+    Columns: `kind` ("message", "loss", "dropped", "reset"), `topic`, `source`, `session`, `sequence`, `count` (1, or
+    what a loss stands for), `flags`, `hf_number`, and times in nanoseconds since 1970 UTC: `timestamp_ns`, when it
+    came; `source_ns`, when it was sent, where the recorder was told the property (--source-timestamp); `kernel_ns`, when
+    the kernel or the card took it, and `library_ns`, when the library did, of which a row has one. A segment is one
     partition. Executors must see the folder under the same path. InvalidArgument when it holds no recording, or none
     of a topic.
     """
