@@ -24,8 +24,8 @@ def recorded(spark: SparkSession, folder: str | os.PathLike[str], topics: Sequen
 
     Columns: `kind` ("message", "loss", "dropped", "reset"), `topic`, `source`, `session`, `sequence`, `count` (1, or
     what a loss stands for), `flags`, `hf_number`, and times in nanoseconds since 1970 UTC: `timestamp_ns`, when it
-    came; `source_ns`, when it was sent, where the recorder was told the property (--source-timestamp); `kernel_ns`, when
-    the kernel or the card took it, and `library_ns`, when the library did, of which a row has one. A segment is one
+    came; `source_ns`, when it was sent, where the recorder was told the property (--source-timestamp); `kernel_ns`,
+    when the kernel or the card took it, and `library_ns`, when the library did, of which a row has one. A segment is a
     partition. Executors must see the folder under the same path. InvalidArgument when it holds no recording, or none
     of a topic.
     """
