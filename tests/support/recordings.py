@@ -112,9 +112,10 @@ def all_are_accounted_for(folder: Path, sent: int) -> None:
 
 
 class Publishing:
-    """Messages at a moderate pace on two topics, all of which are kept, until it is stopped."""
+    """Forty messages every `pace` seconds on two topics, all of which are kept, until it is stopped."""
 
-    def __init__(self, ctx: Any) -> None:
+    def __init__(self, ctx: Any, pace: float = 0.005) -> None:
+        self._pace = pace
         self._sources = [Source(ctx, f"news.{name}", retain="500 MB") for name in "ab"]
         self.sent = 0
         self._stop = threading.Event()
@@ -129,7 +130,7 @@ class Publishing:
                 self.sent += 1
             for source in self._sources:
                 source.flush()
-            time.sleep(0.005)
+            time.sleep(self._pace)
 
     def stop(self) -> int:
         self._stop.set()
