@@ -380,6 +380,50 @@ TEST(without_memory_for_requests_they_are_sent_later)
     end();
 }
 
+/* With few under way each answer opens the next request, as above. */
+TEST(with_many_under_way_an_eighth_of_them_opens_together)
+{
+    struct um_recovery_config config = defaults();
+    config.request_outstanding = 64;
+    begin(&config);
+    um_recovery_on_info(&world.recovery, world.now_ns, 0, 199);
+    CHECK_EQ(world.asked_count, 64);
+    for (uint32_t sqn = 0; sqn < 200; sqn++) {
+        CHECK(arrives(sqn, true));
+        uint32_t looked = (sqn + 1) / 8 * 8;
+        CHECK_EQ(world.asked_count, 64 + looked < 200 ? 64 + looked : 200);
+    }
+    CHECK_EQ(world.delivered_count, 200);
+    CHECK_EQ(world.recovery.request_count, 0);
+    end();
+}
+
+/* The oldest of those under way comes last, again and again, so that answered ones stand among open ones; numbers wrap.
+ */
+TEST(answers_find_their_requests_in_whatever_order_they_come)
+{
+    struct um_recovery_config config = defaults();
+    config.request_outstanding = 64;
+    uint32_t first = UINT32_MAX - 99, count = 512;
+    begin(&config);
+    um_recovery_on_info(&world.recovery, world.now_ns, first, first + count - 1);
+    for (uint32_t step = 0; step < count; step += 32) {
+        for (uint32_t i = 32; i-- > 0;) {
+            uint32_t sqn = first + step + i * 5 % 32;
+            CHECK(um_recovery_asked(&world.recovery, sqn));
+            CHECK(arrives(sqn, true));
+            CHECK(!um_recovery_asked(&world.recovery, sqn));
+            CHECK(!arrives(sqn, true));
+            CHECK(world.recovery.request_count <= 64);
+        }
+    }
+    CHECK_EQ(world.recovery.stats.asked, count);
+    CHECK_EQ(world.delivered_count, count);
+    CHECK_EQ(world.recovery.request_count, 0);
+    CHECK(world.recovery.request_capacity <= 128);
+    end();
+}
+
 /* The first answer is lost: what is asked for beyond it, and held, ends at the window. */
 TEST(no_more_is_asked_for_than_may_be_held_behind_what_is_missing)
 {

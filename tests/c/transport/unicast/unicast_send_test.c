@@ -556,6 +556,50 @@ TEST(messages_of_a_row_leave_together_behind_the_first)
     world_close(&world);
 }
 
+enum { PACK = 8, PACK_LEN = 150 }; /* two of them may wait */
+
+static int do_send_pack(void *arg)
+{
+    struct row *row = arg;
+    static uint8_t pack[PACK * PACK_LEN];
+    for (uint32_t i = 0; i < PACK; i++) {
+        um_lbmc_put_data_hdr(pack + (size_t)i * PACK_LEN, UM_LBMC_HDR_DATA, PACK_LEN, 7, row->sqn++);
+    }
+    const struct iovec iov = {pack, sizeof pack};
+    const struct um_unicast_send send = {.ip = htonl(INADDR_LOOPBACK),
+                                         .port = row->port,
+                                         .heading = UM_UNICAST_TO_ADDRESS,
+                                         .iov = &iov,
+                                         .iovcnt = 1,
+                                         .several = true,
+                                         .nonblocking = true,
+                                         .gathers = true};
+    row->refused += um_unicast_send(row->world->unicast, &send) != 0;
+    return 0;
+}
+
+TEST(several_messages_in_one_call_are_messages_of_their_own)
+{
+    struct world world;
+    uint8_t bytes[4096];
+    struct um_lbmc_msg msg;
+    CHECK(world_open(&world, true));
+    struct row row = {.world = &world};
+    int listener = test_listen(&row.port);
+    fcntl(listener, F_SETFL, 0);
+    CHECK_EQ(um_loop_call(world.loop, do_send_pack, &row), 0);
+    int fd = accept_one(listener);
+    CHECK_EQ(um_loop_call(world.loop, do_send_pack, &row), 0);
+    for (uint32_t i = 0; i < 2 * PACK; i++) {
+        CHECK(read_message(fd, bytes, &msg));
+        CHECK(msg.sqn == i && msg.stream.sqn == i && msg.payload.len == PACK_LEN - UM_LBMC_DATA_HDR_LEN);
+    }
+    CHECK_EQ(row.refused, 0);
+    close(fd);
+    close(listener);
+    world_close(&world);
+}
+
 struct crowd {
     struct world *world;
     uint16_t port;
