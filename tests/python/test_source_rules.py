@@ -26,6 +26,7 @@ WALL_WAIT_PYTHON = re.compile(r"\btime\.time(?:_ns)?\(|\bfrom time import\b|\bda
 TELLS_THE_TIME = {
     "csrc/base/um_clock.h": 1,  # um_clock_wall_ns()
     "examples/c/ex_price.c": 1,  # when a price was sent, for its receivers
+    "examples/demo/publisher.py": 1,  # when a price was sent, for the recorder
     "um_cffi/binding/um_py_direct.c": 1,  # arrival times of messages
     "um_cffi/commands/_checks.py": 1,  # whether the machine's clock is synchronized
     "um_cffi/commands/top.py": 1,  # a column of the output
