@@ -120,7 +120,8 @@ class Maker:
                 batch = reader.get_batch(at)
                 if not piece.whole:
                     numbers = batch.column("sequence").to_numpy()
-                    first, last = np.searchsorted(numbers, (piece.begin, piece.end)).tolist()
+                    edges = np.searchsorted(numbers, np.array([piece.begin, piece.end]))
+                    first, last = int(edges[0]), int(edges[1])
                     batch = batch.slice(first, last - first)
                 if piece.mixed and not self._shape.losses and len(batch):
                     messages = batch.column("kind").indices.to_numpy() == _layout.MESSAGE
