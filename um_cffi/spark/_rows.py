@@ -120,8 +120,8 @@ class Maker:
                 batch = reader.get_batch(at)
                 if not piece.whole:
                     numbers = batch.column("sequence").to_numpy()
-                    edges = np.searchsorted(numbers, np.array([piece.begin, piece.end]))
-                    first, last = int(edges[0]), int(edges[1])
+                    first = int(np.searchsorted(numbers, piece.begin))
+                    last = int(np.searchsorted(numbers, piece.end))
                     batch = batch.slice(first, last - first)
                 if piece.mixed and not self._shape.losses and len(batch):
                     messages = batch.column("kind").indices.to_numpy() == _layout.MESSAGE
