@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,6 +24,7 @@ SYMBOLS = ("AAPL", "GOOG", "MSFT")
 TICK = np.dtype([("time", "<i8"), ("price", "<f8"), ("size", "<i8")])
 BEGIN_NS = 1_700_000_000_000_000_000
 NAMES = ("topic", "open", "high", "low", "close", "volume", "vwap", "ticks")
+SENT = "sent"  # property of the last tick: when it was sent
 PORTS = "14390-14400"  # where LBT-RM data and NAKs go
 
 
@@ -122,7 +124,9 @@ def publish(folder: Path, count: int, percent: int) -> dict[str, int]:
             Source(sending, topic(symbol), transport="lbtrm", transport_topic_sequence_number_info_interval=200)
             for symbol in SYMBOLS
         ]
-        with Recorder(receiving, folder, "^Ticks/", segment_seconds=0.5, flush_seconds=0.05) as recorder:
+        with Recorder(
+            receiving, folder, "^Ticks/", segment_seconds=0.5, flush_seconds=0.05, source_timestamp=SENT
+        ) as recorder:
             recorder.receiver.wait_ready(len(sources), HANG)
             if percent:
                 lose(percent)
@@ -135,7 +139,8 @@ def publish(folder: Path, count: int, percent: int) -> dict[str, int]:
             until(lambda: recorder.stats().messages + recorder.stats().lost >= count)
             # What closes all windows comes when everything else can be read, however topics go on.
             until(lambda: sum(each.messages for each in Recording(folder).segments()) >= count)
-            sources[0].send_many(tick.encode_many(closing(made)), flush=True)
+            last = bytes(tick.encode_many(closing(made))[0])
+            sources[0].send(last, flush=True, properties={SENT: time.time_ns()})
             until(lambda: recorder.stats().messages + recorder.stats().lost >= count + 1)
             missing = sum(getattr(session, "lost", 0) for session in receiving.receiver_stats())
         stats = recorder.stats()
