@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -13,21 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import market
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
+ROOT = Path(__file__).resolve().parents[2]
 SHOWN = 12  # bars
+
+sys.path[:0] = [str(ROOT)]  # the package of this tree, in this process too, which starts Spark
 
 
 def check() -> None:
     """End with plain words before the first act where the third could not be played."""
-    from um_cffi import InvalidArgument
-
     try:
         from um_cffi.spark import check_java
 
         check_java()
-    except (ImportError, RuntimeError, InvalidArgument) as error:
+    except (ImportError, RuntimeError) as error:
         raise SystemExit(f"--spark: {error}") from None
 
 
@@ -61,11 +64,11 @@ def record(console: Console, child: Callable[..., Any], folder: Path, symbols: l
 
 
 def shown(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """Rows of Spark as a table."""
-    table = Table(title=title)
+    """Rows of Spark as a table that fits on a terminal."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for at, name in enumerate(columns):
         number = bool(rows) and isinstance(rows[0][at], (int, float))
-        table.add_column(name, justify="right" if number else "left")
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*[f"{value:,.2f}" if isinstance(value, float) else str(value) for value in row])
     return table
@@ -94,9 +97,9 @@ def compute(console: Console, folder: Path, picture: Path) -> None:
         console.print(shown(title, made.columns, rows[:SHOWN]))
         measured = pipelines.latencies(pipelines.recorded(spark, folder)).cache()
         spread = pipelines.percentiles(measured, ("hop",))
-        micros = [spread["hop"], "messages", *[(F.col(name) / 1000).alias(name) for name in spread.columns[2:]]]
-        found = [tuple(row) for row in spread.select(*micros).collect()]
-        console.print(shown("latency in microseconds", spread.columns, found))
+        for row in spread.collect():
+            found = [(name.replace("_", "."), row[name] / 1000) for name in spread.columns[2:]]
+            console.print(shown(f"{row['hop']}: {row['messages']:,} messages", ("latency", "microseconds"), found))
         pipelines.draw_latency(measured, pipelines.latency_timeline(measured).collect(), picture)
         console.print(f"latency by percentile and over time: {picture}", soft_wrap=True)
     finally:
@@ -108,8 +111,7 @@ def run(console: Console, child: Callable[..., Any], symbols: list[str], setting
     console.print("\nthe same feed as pre-defined messages, recorded, then read by Spark", soft_wrap=True)
     # A private network has no names but this one.
     os.environ.update({"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"})
-    root = str(Path(__file__).resolve().parents[2])
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     os.environ["UM_BUILD_DIR"] = str(build)
     folder = Path(tempfile.mkdtemp(prefix="um-demo-"))
     try:
