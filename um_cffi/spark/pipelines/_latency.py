@@ -93,8 +93,9 @@ def draw_latency(measured: DataFrame, timeline: list[Any], path: str | os.PathLi
     left.set_xlabel("share of the messages that were as fast or faster")
     right.set_xlabel("UTC")
     for axes in (left, right):
-        # clocks of two hosts may make latencies negative, which a plain logarithm cannot show
-        axes.set_yscale("symlog", linthresh=1)
+        # Clocks of two hosts may make latencies negative, which a plain logarithm cannot show.
+        lowest = min((min(line.get_ydata(), default=1) for line in axes.lines), default=1)
+        axes.set_yscale("log" if lowest > 0 else "symlog", **({} if lowest > 0 else {"linthresh": 1}))
         axes.set_ylabel("latency, microseconds")
         axes.grid(True, alpha=0.3)
         if axes.lines:
