@@ -211,7 +211,7 @@ size_t um_lbmsrs_put(const struct um_lbmsrs_record *record, uint8_t *out, size_t
         return 0;
     }
     uint8_t *p = um_lbmsrs_put16(out, record->id);
-    if (record->otid != NULL) {
+    if (record->id == UM_LBMSRS_SIR || record->id == UM_LBMSRS_SDR || record->id == UM_LBMSRS_SLR) {
         p = um_lbmsrs_put_bytes(p, record->otid, UM_LBMSRS_OTID_LEN);
     }
     p = um_lbmsrs_put_string(p, record->topic);

@@ -16,8 +16,8 @@
 #define UM_LBMSRS_PROTOCOL_EXTENSIONS 2 /* announced by who also knows the records 13 to 18 */
 #define UM_LBMSRS_OTID_LEN 32
 #define UM_LBMSRS_INSTANCE_LEN 8
-#define UM_LBMSRS_STRING_MAX 254  /* longest topic, pattern, source string or name, without its NUL */
-#define UM_LBMSRS_RECORD_MAX 609  /* a source record with the longest strings */
+#define UM_LBMSRS_STRING_MAX 254    /* longest topic, pattern, source string or name, without its NUL */
+#define UM_LBMSRS_RECORD_MAX 609    /* a source record with the longest strings */
 #define UM_LBMSRS_ROUTE_DOMAINS 256 /* domains of one route that are taken from the wire */
 
 enum um_lbmsrs_id {
@@ -32,7 +32,7 @@ enum um_lbmsrs_id {
     UM_LBMSRS_WIR = 9, /* the same of wildcard receivers */
     UM_LBMSRS_WDR = 10,
     UM_LBMSRS_WER = 11,
-    UM_LBMSRS_SLR = 12, /* source leave */
+    UM_LBMSRS_SLR = 12,  /* source leave */
     UM_LBMSRS_CNQR = 13, /* extension records: context name query */
     UM_LBMSRS_CNIR = 14, /* context name info */
     UM_LBMSRS_CNER = 15, /* context name end */
@@ -94,10 +94,10 @@ void um_lbmsrs_put_stream_request(uint8_t *out);
  * the batch, so `ptr` is a C string. */
 struct um_lbmsrs_record {
     uint16_t id;
-    const uint8_t *otid;     /* SIR, SDR, SLR: 32 bytes */
-    struct um_slice topic;   /* or the pattern */
-    struct um_slice source;  /* SIR, SLR: source string without topic index */
-    uint32_t host_id;        /* SIR, to the next blank line */
+    const uint8_t *otid;    /* SIR, SDR, SLR: 32 bytes */
+    struct um_slice topic;  /* or the pattern */
+    struct um_slice source; /* SIR, SLR: source string without topic index */
+    uint32_t host_id;       /* SIR, to the next blank line */
     uint32_t topic_index;
     uint32_t functionality_flags;
     uint32_t request_ip; /* network order */
@@ -144,10 +144,10 @@ const char *um_lbmsrs_name(const struct um_lbmsrs_record *record);
 
 struct um_lbmsrs_ext {
     uint16_t id;
-    struct um_slice name;           /* CNQR, CNIR, CNER; without its NUL */
-    uint32_t domain_id;             /* CNQR, CNIR, DIR */
-    uint32_t route_index;           /* RTIR, RTER */
-    uint32_t ip;                    /* CNIR, RTIR, RTER; network order */
+    struct um_slice name; /* CNQR, CNIR, CNER; without its NUL */
+    uint32_t domain_id;   /* CNQR, CNIR, DIR */
+    uint32_t route_index; /* RTIR, RTER */
+    uint32_t ip;          /* CNIR, RTIR, RTER; network order */
     uint16_t port;
     const uint8_t *origin_instance; /* all but CNQR: 8 bytes */
     struct um_slice domains;        /* RTIR: the domain IDs as on the wire, see um_lbmsrs_ext_domain() */

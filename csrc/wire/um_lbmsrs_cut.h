@@ -61,8 +61,7 @@ static inline struct um_slice um_lbmsrs_take_string(struct um_lbmsrs_cut *cut, b
 {
     size_t len = um_lbmsrs_take8(cut);
     const uint8_t *p = um_lbmsrs_take(cut, len);
-    if (cut->rc == UM_LBMSRS_OK &&
-        (len < (may_be_empty ? 1u : 2u) || memchr(p, 0, len) != p + len - 1)) {
+    if (cut->rc == UM_LBMSRS_OK && (len < (may_be_empty ? 1u : 2u) || memchr(p, 0, len) != p + len - 1)) {
         cut->rc = UM_LBMSRS_BAD_STRING;
     }
     return cut->rc == UM_LBMSRS_OK ? (struct um_slice){p, len - 1} : (struct um_slice){NULL, 0};

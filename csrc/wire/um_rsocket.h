@@ -10,10 +10,10 @@
 
 #include "base/um_bytes.h"
 
-#define UM_RSOCKET_PREFIX_LEN 3              /* the frame length, which does not count itself */
-#define UM_RSOCKET_HEAD_LEN 9                /* prefix, stream, type and flags: where a body begins */
+#define UM_RSOCKET_PREFIX_LEN 3               /* the frame length, which does not count itself */
+#define UM_RSOCKET_HEAD_LEN 9                 /* prefix, stream, type and flags: where a body begins */
 #define UM_RSOCKET_REQUEST_STREAM_HEAD_LEN 13 /* with the initial request N */
-#define UM_RSOCKET_FRAME_MAX 0xffffffu       /* largest value of the frame length */
+#define UM_RSOCKET_FRAME_MAX 0xffffffu        /* largest value of the frame length */
 #define UM_RSOCKET_STREAM_MAX 0x7fffffffu
 
 enum um_rsocket_type {
@@ -61,12 +61,12 @@ struct um_rsocket_frame {
     uint8_t type;
     uint16_t flags;
     uint32_t stream;
-    uint16_t major, minor;             /* SETUP */
-    uint32_t keepalive_ms, lifetime_ms; /* SETUP */
+    uint16_t major, minor;                           /* SETUP */
+    uint32_t keepalive_ms, lifetime_ms;              /* SETUP */
     struct um_slice token, metadata_mime, data_mime; /* SETUP */
-    uint32_t request_n;                /* REQUEST_STREAM, REQUEST_CHANNEL, REQUEST_N */
-    uint32_t error;                    /* ERROR; its text is `data` */
-    uint64_t position;                 /* KEEPALIVE */
+    uint32_t request_n;                              /* REQUEST_STREAM, REQUEST_CHANNEL, REQUEST_N */
+    uint32_t error;                                  /* ERROR; its text is `data` */
+    uint64_t position;                               /* KEEPALIVE */
     struct um_slice metadata;
     struct um_slice data;
 };
@@ -99,11 +99,11 @@ struct um_rsocket_reader {
 };
 
 enum um_rsocket_rc {
-    UM_RSOCKET_FRAME,     /* *frame is one; valid until the next call, and as long as the input */
-    UM_RSOCKET_MORE,      /* the input is used up */
-    UM_RSOCKET_CORRUPT,   /* not a frame: close the connection */
-    UM_RSOCKET_TOO_LONG,  /* longer than frame_max: close the connection */
-    UM_RSOCKET_NO_MEMORY  /* close the connection */
+    UM_RSOCKET_FRAME,    /* *frame is one; valid until the next call, and as long as the input */
+    UM_RSOCKET_MORE,     /* the input is used up */
+    UM_RSOCKET_CORRUPT,  /* not a frame: close the connection */
+    UM_RSOCKET_TOO_LONG, /* longer than frame_max: close the connection */
+    UM_RSOCKET_NO_MEMORY /* close the connection */
 };
 
 void um_rsocket_reader_init(struct um_rsocket_reader *reader, size_t frame_max);

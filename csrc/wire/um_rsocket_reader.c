@@ -8,8 +8,8 @@
 
 void um_rsocket_reader_init(struct um_rsocket_reader *reader, size_t frame_max)
 {
-    *reader = (struct um_rsocket_reader){.frame_max =
-                                             frame_max < UM_RSOCKET_FRAME_MAX ? frame_max : UM_RSOCKET_FRAME_MAX};
+    *reader =
+        (struct um_rsocket_reader){.frame_max = frame_max < UM_RSOCKET_FRAME_MAX ? frame_max : UM_RSOCKET_FRAME_MAX};
 }
 
 void um_rsocket_reader_free(struct um_rsocket_reader *reader)
