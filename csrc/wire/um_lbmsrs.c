@@ -5,7 +5,7 @@
 
 bool um_lbmsrs_decode_request(struct um_slice data, struct um_lbmsrs_request *out)
 {
-    struct um_lbmsrs_cut cut = {data.ptr, data.ptr + data.len, UM_LBMSRS_OK};
+    struct um_lbmsrs_cut cut = um_lbmsrs_cut(data);
     if (data.len != UM_LBMSRS_REQUEST_LEN || um_lbmsrs_take16(&cut) != UM_LBMSRS_REGISTRATION_REQUEST) {
         return false;
     }
@@ -22,7 +22,7 @@ bool um_lbmsrs_decode_request(struct um_slice data, struct um_lbmsrs_request *ou
 
 bool um_lbmsrs_decode_response(struct um_slice data, struct um_lbmsrs_response *out)
 {
-    struct um_lbmsrs_cut cut = {data.ptr, data.ptr + data.len, UM_LBMSRS_OK};
+    struct um_lbmsrs_cut cut = um_lbmsrs_cut(data);
     if (data.len != UM_LBMSRS_RESPONSE_LEN || um_lbmsrs_take16(&cut) != UM_LBMSRS_REGISTRATION_RESPONSE) {
         return false;
     }
@@ -129,10 +129,10 @@ static void take_record(struct um_lbmsrs_cut *cut, struct um_lbmsrs_record *out)
 
 enum um_lbmsrs_rc um_lbmsrs_next(struct um_slice *batch, struct um_lbmsrs_record *out)
 {
-    struct um_lbmsrs_cut cut = {batch->ptr, batch->ptr + batch->len, UM_LBMSRS_OK};
     if (batch->len == 0) {
         return UM_LBMSRS_DONE;
     }
+    struct um_lbmsrs_cut cut = um_lbmsrs_cut(*batch);
     *out = (struct um_lbmsrs_record){0};
     out->id = um_lbmsrs_take16(&cut);
     if (cut.rc == UM_LBMSRS_OK) {

@@ -11,6 +11,12 @@ struct um_lbmsrs_cut {
     enum um_lbmsrs_rc rc;
 };
 
+static inline struct um_lbmsrs_cut um_lbmsrs_cut(struct um_slice bytes)
+{
+    const uint8_t *end = bytes.len > 0 ? bytes.ptr + bytes.len : bytes.ptr;
+    return (struct um_lbmsrs_cut){bytes.ptr, end, UM_LBMSRS_OK};
+}
+
 static inline const uint8_t *um_lbmsrs_take(struct um_lbmsrs_cut *cut, size_t len)
 {
     if (cut->rc != UM_LBMSRS_OK || (size_t)(cut->end - cut->at) < len) {

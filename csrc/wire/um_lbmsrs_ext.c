@@ -59,10 +59,10 @@ static void take_ext(struct um_lbmsrs_cut *cut, struct um_lbmsrs_ext *out)
 
 enum um_lbmsrs_rc um_lbmsrs_ext_next(struct um_slice *batch, struct um_lbmsrs_ext *out)
 {
-    struct um_lbmsrs_cut cut = {batch->ptr, batch->ptr + batch->len, UM_LBMSRS_OK};
     if (batch->len == 0) {
         return UM_LBMSRS_DONE;
     }
+    struct um_lbmsrs_cut cut = um_lbmsrs_cut(*batch);
     *out = (struct um_lbmsrs_ext){0};
     out->id = um_lbmsrs_take16(&cut);
     if (cut.rc == UM_LBMSRS_OK) {
