@@ -55,8 +55,22 @@ def test_what_runs_in_the_background_takes_nobodys_place(monkeypatch: pytest.Mon
     others = [job("long", 9), job("middle", 5), job("other", 4), job("short", 1)]
     assert begun_together([*behind, *others]) == ["fuzz", "fuzz too", "long", "middle", "other"]
     alone = job("alone", 99, alone=True)
-    assert begun_together([behind[0], alone]) == ["fuzz"]
+    assert begun_together([behind[0], alone, others[0]]) == ["fuzz", "long"]
+    assert begun_together([behind[0], alone]) == ["alone"]  # the background goes on behind it
     assert schedule.next_to_begin([behind[0]], [alone]) is None
+    assert schedule.next_to_begin([behind[0], alone], [behind[1]]) is None  # it begins when this one has ended
+
+
+def test_the_background_gets_less_where_time_is_short_but_never_nothing() -> None:
+    assert schedule.shortened(15, left=1000, jobs=20) == 15
+    assert schedule.shortened(15, left=320, jobs=20) == 10
+    assert schedule.shortened(15, left=60, jobs=20) == schedule.BACKGROUND_LEAST_SECONDS
+    late = job("fuzz", 15)
+    late.background = True
+    late.work = lambda: Tally(passed=1, cpu=late.seconds)
+    said: list[str] = []
+    (result,) = Pool({}, until=time.monotonic() + 60, say=said.append).run([late])
+    assert result.tally.cpu == schedule.BACKGROUND_LEAST_SECONDS and "for want of time" in said[0]
 
 
 def test_a_program_with_a_budget_is_asked_to_end_when_it_has_used_it() -> None:

@@ -1,7 +1,7 @@
 """Fuzz targets as jobs. Seeds lie in tests/fuzz/corpus/NAME; what a run finds worth keeping in build-fuzz/corpus/NAME.
 
 `make test` gives each target 15 seconds of a processor, and 60 where its code has changed, in what the other jobs leave
-idle; the long run a million inputs or 20 minutes.
+idle (fewer where the run would be over its time); the long run a million inputs or 20 minutes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def run_long(name: str, note: Note) -> Tally:
     return judge(name, run(words, SECONDS_SOAK + HANG_SECONDS, ENV), note)
 
 
-def run_target(name: str, seconds: int, note: Note) -> Tally:
+def run_target(name: str, seconds: float, note: Note) -> Tally:
     """One target, for seconds of a processor. SIGUSR1 ends it without the search for leaks that an exit brings."""
     outcome = run(command(name), seconds + HANG_SECONDS_BEHIND, ENV, budget=seconds)
     tally = judge(name, outcome, note)
@@ -79,10 +79,12 @@ def jobs_of(stage: str, changed: set[str] | None, soak: bool, note: Note) -> lis
     for source in targets():
         short = int(os.environ.get("UM_FUZZ_SECONDS", SECONDS))
         seconds = SECONDS_SOAK if soak else max(short, SECONDS_CHANGED) if target_changed(source, changed) else short
-        work = _work(source.stem, seconds, soak, note)
-        jobs.append(Job(f"{stage}/{source.stem}", stage, work, background=not soak, recorded=False, seconds=seconds))
+        jobs.append(_job(stage, source.stem, seconds, soak, note))
     return jobs
 
 
-def _work(name: str, seconds: int, soak: bool, note: Note) -> Callable[[], Tally]:
-    return lambda: run_long(name, note) if soak else run_target(name, seconds, note)
+def _job(stage: str, name: str, seconds: int, soak: bool, note: Note) -> Job:
+    """In the usual run it asks for its seconds when it begins: the pool may have shortened them."""
+    job = Job(f"{stage}/{name}", stage, Tally, background=not soak, recorded=False, seconds=seconds)
+    job.work = (lambda: run_long(name, note)) if soak else (lambda: run_target(name, job.seconds, note))
+    return job

@@ -2,10 +2,11 @@
 
 Jobs have a time and a share of the processors, both from the last recording (tests/times.tsv). The longest begin first;
 a job that works needs a processor, one that mostly waits runs beside those that work; what is judged by time runs with
-nothing beside it, at the end. Shares are means, and a job that waits in this second leaves its part to others, so that
-one more is begun than would fit. What is given processor seconds, whenever it gets them, runs in the background from
-the time when it can, at a low priority: it fills what the others leave idle. A job may bring further jobs when it has
-ended: a build brings the tests of its tree.
+nothing beside it, behind the others. Shares are means, and a job that waits in this second leaves its part to others,
+so that one more is begun than would fit. What is given processor seconds, whenever it gets them, runs in the background
+from the time when it can, at a low priority: it fills what the others leave idle, and on a machine that is too slow for
+all of it gets a shorter time rather than none. A job may bring further jobs when it has ended: a build brings the tests
+of its tree.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ SLACK = 1.0  # of a processor more than there are; with 0.4, one seventh of two 
 LEAST_SHARE = 0.05
 JOBS_AT_ONCE = 4 * CORES
 HEARTBEAT_SECONDS = 30.0
+BACKGROUND_LEAST_SECONDS = 3.0
+BACKGROUND_RESERVE_SECONDS = 120.0  # at the end of the run, for what still runs when the last of them begins
 
 
 @dataclass
@@ -37,7 +40,7 @@ class Job:
     follow: Callable[[], list[Job]] = list
     urgent: bool = False  # others wait for it
     alone: bool = False
-    background: bool = False  # at a low priority, beside whatever else runs
+    background: bool = False  # at a low priority, beside whatever else runs, for `seconds` of a processor
     recorded: bool = True  # not a build: its time depends on what is left to build
     seconds: float = UNKNOWN_SECONDS  # expected
     share: float = 1.0  # processors it keeps busy, as a mean
@@ -92,9 +95,20 @@ def order(jobs: Iterable[Job]) -> list[Job]:
 
 
 def next_to_begin(waiting: Iterable[Job], running: Iterable[Job]) -> Job | None:
-    """The first in order that fits. Jobs to be run alone wait until nothing else is waiting or running."""
-    beside = list(running)
-    return next((job for job in order(waiting) if fits(job, beside)), None)
+    """The first in order that fits. Jobs to be run alone wait until nothing but the background is left, and that then
+    waits for them.
+    """
+    beside, ahead = list(running), order(waiting)
+    alone = [job for job in ahead if job.alone]
+    if alone and all(job.alone or job.background for job in [*ahead, *beside]):
+        ahead = alone
+    return next((job for job in ahead if fits(job, beside)), None)
+
+
+def shortened(seconds: float, left: float, jobs: int) -> float:
+    """Of the seconds wanted, those that a background job gets when as many `jobs` of the kind share what is left."""
+    fair = (left - BACKGROUND_RESERVE_SECONDS) / jobs
+    return min(seconds, max(fair, BACKGROUND_LEAST_SECONDS))
 
 
 @dataclass
@@ -133,9 +147,17 @@ class Pool:
 
     def _begin_what_fits(self) -> None:
         while (job := next_to_begin(self._waiting, self._running.values())) is not None:
+            if job.background and self.until is not None:
+                self._shorten(job, self.until - time.monotonic())
             self._waiting.remove(job)
             self._running[job.name] = job
             threading.Thread(target=self._work, args=[job], daemon=True).start()
+
+    def _shorten(self, job: Job, left: float) -> None:
+        seconds = shortened(job.seconds, left, sum(other.background for other in self._waiting))
+        if seconds < job.seconds:
+            self.say(f"== {job.name}: {seconds:.0f} s instead of {job.seconds:.0f}, for want of time")
+            job.seconds = seconds
 
     def _work(self, job: Job) -> None:
         begin = time.monotonic()
