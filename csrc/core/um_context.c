@@ -167,11 +167,6 @@ static void um_context_name_leave(lbm_context_t *ctx)
 
 int um_context_check_options(const struct um_context_options *opts)
 {
-    if (opts->use_tls != 0 || opts->compression != 0) {
-        return um_error(UM_EOPNOTSUPP, "CoreApi-1060-5", "%s %d: not implemented in this version; leave it at 0",
-                        opts->use_tls != 0 ? "use_tls" : "compression",
-                        opts->use_tls != 0 ? opts->use_tls : opts->compression);
-    }
     if (opts->operational_mode != LBM_CTX_ATTR_OP_EMBEDDED && opts->operational_mode != LBM_CTX_ATTR_OP_SEQUENTIAL) {
         return um_error(UM_EINVAL, "CoreApi-1060-6", "operational_mode %d: must be embedded (1) or sequential (3)",
                         opts->operational_mode);
@@ -186,6 +181,8 @@ static void um_context_init_env(lbm_context_t *ctx)
     ctx->env.ctxinst = ctx->instance;
     ctx->env.request_port = um_unicast_port(ctx->unicast);
     ctx->env.request_ip = um_unicast_addr(ctx->unicast);
+    ctx->env.stream_settings = &ctx->filters.settings;
+    ctx->env.stream_layer = um_stream_filters_layer(&ctx->filters);
     um_list_init(&ctx->env.threads);
 }
 
@@ -196,6 +193,7 @@ static int um_context_open_messaging(lbm_context_t *ctx)
     if (ctx->unicast == NULL) {
         return -1;
     }
+    um_unicast_set_layer(ctx->unicast, um_stream_filters_layer(&ctx->filters));
     ctx->uim = um_uim_create(ctx);
     if (ctx->uim == NULL) {
         return -1;
@@ -329,6 +327,7 @@ static void um_context_free(lbm_context_t *ctx)
     um_context_name_leave(ctx);
     um_shm_threads_join(&ctx->env);
     um_loop_destroy(ctx->loop);
+    um_stream_filters_clear(&ctx->filters);
     um_map_clear(&ctx->routes);
     um_options_clear(UM_SCOPE_CONTEXT, &ctx->opts);
     um_free(ctx);
@@ -357,7 +356,9 @@ int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool 
     if (ctx == NULL) {
         return -1;
     }
-    if (um_context_check_options(&ctx->opts) < 0 || (ctx->loop = um_context_make_loop(ctx)) == NULL) {
+    if (um_context_check_options(&ctx->opts) < 0 ||
+        (!reactor_only && um_stream_filters_init(&ctx->filters, &ctx->opts) < 0) ||
+        (ctx->loop = um_context_make_loop(ctx)) == NULL) {
         um_context_free(ctx);
         return -1;
     }

@@ -19,6 +19,7 @@
 #include "resolver/um_resolver.h"
 #include "transport/session/um_rcv_session.h"
 #include "transport/session/um_src_transport.h"
+#include "transport/stream/um_stream_filters.h"
 #include "transport/unicast/um_unicast.h"
 
 #define UM_CONTEXT_MAGIC 0x554d4358u /* "UMCX" */
@@ -34,6 +35,7 @@ struct lbm_context_t_stct {
     struct um_log_limit unmatched_log;   /* core/um_context.c [loop] */
     uint8_t instance[8];                 /* random, never all zero */
     struct um_list name_node;            /* core/um_context.c, its lock: contexts with a name */
+    struct um_stream_filters filters;    /* of its TCP connections; fixed after creation */
     struct um_transport_env env;
     struct um_unicast *unicast;                 /* [loop] */
     struct um_resolver *resolver;               /* [loop] */

@@ -436,6 +436,13 @@ int um_mim_receiver_create(lbm_context_t *ctx, struct um_mim_receiver **out)
     if (ctx->opts.mim_incoming_address.s_addr == INADDR_ANY) {
         return 0;
     }
+    if (!um_stream_settings_plain(&ctx->filters.settings)) {
+        um_log(UM_LOG_NOTICE, "Core-9565-45",
+               "multicast immediate messages are switched off: they are neither encrypted nor compressed, and the "
+               "context has %s set",
+               ctx->filters.settings.encryption ? "use_tls" : "compression");
+        return 0;
+    }
     struct um_mim_receiver *receiver = um_calloc(1, sizeof *receiver);
     if (receiver == NULL) {
         return um_error_nomem("receiver of multicast immediate messages", sizeof *receiver);

@@ -183,6 +183,16 @@ void um_stream_cover(struct um_stream *stream, struct um_stream *below, const st
     stream->opened = false;
 }
 
+int um_stream_open_below(struct um_stream *stream, struct um_stream *below)
+{
+    int rc = um_stream_open(below);
+    stream->negotiates = rc > 0 || below->negotiates;
+    if (rc == 0) {
+        stream->open_wants = below->open_wants;
+    }
+    return rc < 0 ? um_stream_ended(stream, below->end, below->err, below->reason) : rc;
+}
+
 void um_stream_abort(struct um_stream *stream)
 {
     if (stream->fd >= 0) {

@@ -52,8 +52,9 @@ struct um_stream {
     int fd;                                      /* to wait for and to set options on; -1: closed */
     uint8_t open_wants, read_wants, write_wants; /* UM_FD_READ or UM_FD_WRITE: what the last call waits for */
     bool opened;
-    bool pending; /* more can be read though the descriptor may not be readable again: come back without it */
-    bool unsent;  /* taken bytes are held back: watch for write_wants, then write or flush */
+    bool negotiates; /* the connection is there, a filter is being opened over it */
+    bool pending;    /* more can be read though the descriptor may not be readable again: come back without it */
+    bool unsent;     /* taken bytes are held back: watch for write_wants, then write or flush */
     enum um_stream_end end;
     int err;            /* errno value of the end; 0: none */
     const char *reason; /* text of the end where there is no errno value; a constant */
@@ -63,7 +64,14 @@ struct um_stream {
 struct um_stream_layer {
     /* Covers the stream, see um_stream_cover(). 0, or -1 + error: then the stream is as it was. */
     int (*cover)(const struct um_stream_layer *layer, struct um_stream *stream, enum um_stream_role role);
+    uint64_t timeout_ns; /* for opening once the connection is there; 0: as its users have it */
 };
+
+/* How long the opening of a stream may take from the connection on. */
+static inline uint64_t um_stream_layer_timeout(const struct um_stream_layer *layer, uint64_t otherwise_ns)
+{
+    return layer != NULL && layer->timeout_ns != 0 ? layer->timeout_ns : otherwise_ns;
+}
 
 void um_stream_init(struct um_stream *stream); /* closed */
 /* Starts a non-blocking connect, from `from` unless that is INADDR_ANY; port in host order. Goes on in
@@ -77,6 +85,8 @@ int um_stream_accept(struct um_stream *stream, int listen_fd, struct sockaddr_in
 bool um_stream_peer_has_left(const struct um_stream *stream);
 /* For filters, in cover(): what the stream was moves to *below, and `ops` and `state` take its place. */
 void um_stream_cover(struct um_stream *stream, struct um_stream *below, const struct um_stream_ops *ops, void *state);
+/* For filters, in open(): opens what is covered, see there. 1: the filter's own part is next. */
+int um_stream_open_below(struct um_stream *stream, struct um_stream *below);
 /* For kinds of streams: note the end, once. Returns -1. */
 int um_stream_ended(struct um_stream *stream, enum um_stream_end end, int err, const char *reason);
 const char *um_stream_reason(const struct um_stream *stream); /* the end in words */

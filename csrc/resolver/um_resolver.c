@@ -112,8 +112,7 @@ static void fill_config(struct um_resolver *resolver, const struct um_context_op
     out->cache = opts->resolver_cache != 0;
     out->extended_options = opts->disable_extended_topic_resolution_message_options == 0;
     out->queries_possible = resolver->udp;
-    out->tls = opts->use_tls != 0;
-    out->compression = opts->compression != 0;
+    um_stream_settings_of(opts, &out->streams);
     out->source_datagram_max = datagram_max(opts->resolver_source_datagram_max_size, opts->resolver_datagram_max_size);
     out->receiver_datagram_max =
         datagram_max(opts->resolver_receiver_datagram_max_size, opts->resolver_datagram_max_size);

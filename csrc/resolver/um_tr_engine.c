@@ -170,7 +170,7 @@ static bool tells_domain(const struct um_tr_engine *engine)
 void tr_refresh_trailer(struct um_tr_engine *engine)
 {
     const struct um_tr_config *config = &engine->config;
-    if (!config->extended_options && !config->tls && !config->compression) {
+    if (!config->extended_options && um_stream_settings_plain(&config->streams)) {
         engine->trailer_len = 0;
         return;
     }
@@ -185,8 +185,8 @@ void tr_refresh_trailer(struct um_tr_engine *engine)
                                       .has_domain = domain,
                                       .domain_id = engine->domain_id};
     memcpy(trailer.source_id, config->ctxinst, 8);
-    trailer.version_flags =
-        (uint16_t)((config->tls ? UM_LBMR_VERSION_TLS : 0) | (config->compression ? UM_LBMR_VERSION_COMPRESSION : 0));
+    trailer.version_flags = (uint16_t)((config->streams.encryption ? UM_LBMR_VERSION_TLS : 0) |
+                                       (config->streams.compression ? UM_LBMR_VERSION_COMPRESSION : 0));
     engine->trailer_len = um_lbmr_encode_trailer(engine->trailer, &trailer);
     engine->trailer_has_domain = domain;
 }
@@ -340,7 +340,7 @@ static bool same_world(const struct um_tr_engine *engine, const struct um_lbmr_m
     }
     bool tls = (trailer->version_flags & UM_LBMR_VERSION_TLS) != 0;
     bool compression = (trailer->version_flags & UM_LBMR_VERSION_COMPRESSION) != 0;
-    return tls == engine->config.tls && compression == engine->config.compression;
+    return tls == engine->config.streams.encryption && compression == engine->config.streams.compression;
 }
 
 static void learn_domain(struct um_tr_engine *engine, const struct um_lbmr_trailer *trailer)

@@ -11,6 +11,7 @@
 #include "resolver/um_tr_cache.h"
 #include "resolver/um_tr_limiter.h"
 #include "resolver/um_tr_schedule.h"
+#include "transport/stream/um_stream_filters.h"
 
 struct um_tr_engine;
 
@@ -30,14 +31,14 @@ enum um_tr_lane_kind {
 
 struct um_tr_config {
     uint8_t ctxinst[8];
-    bool cache;            /* resolver_cache */
-    size_t cache_max;      /* sources remembered; beyond, only those in use. 0: UM_TR_CACHE_MAX */
-    bool extended_options; /* not disable_extended_topic_resolution_message_options */
-    bool queries_possible; /* false: no agent sends queries (UDP topic resolution disabled) */
-    bool tls, compression;
-    size_t source_datagram_max;   /* advertisements */
-    size_t receiver_datagram_max; /* queries and the rest */
-    int domain_timeout;           /* resolver_domain_id_active_propagation_timeout */
+    bool cache;                        /* resolver_cache */
+    size_t cache_max;                  /* sources remembered; beyond, only those in use. 0: UM_TR_CACHE_MAX */
+    bool extended_options;             /* not disable_extended_topic_resolution_message_options */
+    bool queries_possible;             /* false: no agent sends queries (UDP topic resolution disabled) */
+    struct um_stream_settings streams; /* only those with the same are heard */
+    size_t source_datagram_max;        /* advertisements */
+    size_t receiver_datagram_max;      /* queries and the rest */
+    int domain_timeout;                /* resolver_domain_id_active_propagation_timeout */
     struct um_tr_rate rates[UM_TR_LANE_COUNT];
     uint32_t host_id;                                           /* of IPC and SMX advertisements */
     uint32_t (*hash)(const char *name, size_t len, void *user); /* of own sources' topics; NULL: um_hash_bytes */

@@ -1109,7 +1109,7 @@ TEST(contexts_with_other_encryption_ignore_each_other_and_count_it)
     struct um_tr_stats stats;
     struct um_tr_config config = default_config();
     context_open(&plain, sim, &config);
-    config.tls = true;
+    config.streams.encryption = true;
     context_open(&secret, sim, &config);
     subscribe(&plain, "orders", &interest);
     advertise(&secret, "orders", 1);

@@ -21,6 +21,7 @@
 #include "config/um_options.h"
 #include "net/um_loop.h"
 #include "net/um_stream.h"
+#include "transport/stream/um_stream_filters.h"
 #include "wire/um_lbmc.h"
 
 struct um_src_session;
@@ -36,6 +37,7 @@ struct um_transport_env {
     struct um_list threads;                     /* um_shm_thread.node: receivers of shared memory [loop] */
     struct um_link_watch *links;                /* of the sessions over UDP; NULL before the first [loop] */
     const struct um_stream_layer *stream_layer; /* covers the byte streams of TCP sessions; NULL: plain TCP; fixed */
+    const struct um_stream_settings *stream_settings; /* of that layer; NULL: plain TCP; fixed */
 };
 
 /* Events of a stream, on the loop. CONNECT and DISCONNECT come once per client. */

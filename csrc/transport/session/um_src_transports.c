@@ -1,5 +1,6 @@
 /* The set of transports of a context's sources. See um_src_transport.h. */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/um_error.h"
@@ -140,6 +141,18 @@ void um_src_transports_destroy(struct um_src_transports *set)
     um_free(set);
 }
 
+/* What is to be encrypted or compressed is not sent otherwise. */
+static int check_settings(const struct um_src_transports *set, int type, const char *topic)
+{
+    const struct um_stream_settings *settings = set->env->stream_settings;
+    char what[LBM_MSG_MAX_TOPIC_LEN + 16];
+    if (settings == NULL || um_stream_settings_plain(settings) || type == LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP) {
+        return 0;
+    }
+    snprintf(what, sizeof what, "source \"%s\"", topic);
+    return um_stream_settings_allow(settings, what, um_src_transports_name(type));
+}
+
 typedef int attach_fn(struct um_src_transport *pool, const struct um_source_options *opts, const char *topic,
                       struct um_src_stream *stream);
 
@@ -149,6 +162,9 @@ static int attach(struct um_src_transports *set, const struct um_source_options 
     for (size_t i = 0; i < UM_TRANSPORTS; i++) {
         if (known[i]->type != opts->transport) {
             continue;
+        }
+        if (check_settings(set, opts->transport, topic) != 0) {
+            return -1;
         }
         if (set->made[i] == NULL && (set->made[i] = um_src_pool_create(known[i], set->env)) == NULL) {
             return -1;

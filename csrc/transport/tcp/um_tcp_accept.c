@@ -248,7 +248,8 @@ static void take_client(struct um_stream_listener *listener, struct um_stream *s
         free_unopened(client);
         return;
     }
-    um_timer_arm(um_loop_wheel(listener->loop), &client->timer, now_ns + UM_TCP_OPENING_NS);
+    um_timer_arm(um_loop_wheel(listener->loop), &client->timer,
+                 now_ns + um_stream_layer_timeout(layer, UM_TCP_OPENING_NS));
     if (um_tcp_client_opens(client) || session->opening_count <= UM_TCP_OPENING_MAX) {
         return;
     }

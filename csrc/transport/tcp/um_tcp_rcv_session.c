@@ -29,8 +29,9 @@
 #define CONNECT_TIMEOUT_NS (4 * UM_NS_PER_SEC)
 
 enum connection_state {
-    IDLE,       /* not started, or waiting for the earliest time to connect */
-    CONNECTING, /* the stream is being opened: connection, and what a filter begins with */
+    IDLE,        /* not started, or waiting for the earliest time to connect */
+    CONNECTING,  /* the stream is being opened: connection, */
+    NEGOTIATING, /* and what a filter begins with */
     CONNECTED,
     FAILED, /* could not start; the loss is reported from the timer */
     STOPPED
@@ -258,6 +259,11 @@ static void connect_on(struct tcp_receiver *receiver, uint64_t now_ns)
         on_not_connected(receiver, "out of memory", now_ns);
         return;
     }
+    if (rc == 0 && receiver->state == CONNECTING && receiver->stream.negotiates) {
+        receiver->state = NEGOTIATING;
+        um_timer_arm(um_loop_wheel(receiver->env->loop), &receiver->connect_timer,
+                     now_ns + um_stream_layer_timeout(receiver->env->stream_layer, CONNECT_TIMEOUT_NS));
+    }
     if (rc > 0) {
         um_timer_cancel(um_loop_wheel(receiver->env->loop), &receiver->connect_timer);
         receiver->state = CONNECTED;
@@ -281,7 +287,7 @@ static void write_pass(struct tcp_receiver *receiver, uint64_t now_ns)
 static void on_fd(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 {
     struct tcp_receiver *receiver = UM_CONTAINER_OF(ufd, struct tcp_receiver, ufd);
-    if (receiver->state == CONNECTING) {
+    if (receiver->state == CONNECTING || receiver->state == NEGOTIATING) {
         connect_on(receiver, now_ns);
         return;
     }
@@ -330,6 +336,10 @@ static void on_connect_timer(struct um_timer *timer, uint64_t now_ns)
     if (receiver->state == CONNECTING) {
         um_rcv_session_tell_failure(&receiver->base, UM_LOG_WARNING, "Core-5688-3247", "connection failed",
                                     "no answer in four seconds", now_ns);
+        um_rcv_session_lost(&receiver->base, now_ns);
+    } else if (receiver->state == NEGOTIATING) {
+        um_rcv_session_tell_failure(&receiver->base, UM_LOG_WARNING, "Core-5688-3247", "connection failed",
+                                    "negotiate timeout with peer (tls_compression_negotiation_timeout)", now_ns);
         um_rcv_session_lost(&receiver->base, now_ns);
     } else if (receiver->state == FAILED) {
         um_rcv_session_lost(&receiver->base, now_ns);

@@ -30,6 +30,9 @@
 /* A connection that brings no message in its first minute is closed; one whose stream does not open, sooner. */
 #define UM_UNICAST_EXPIRY_NS (60 * UM_NS_PER_SEC)
 #define UM_UNICAST_OPENING_NS (5 * UM_NS_PER_SEC)
+/* Incoming connections whose streams are not open yet (handshakes of filters); beyond, the oldest of the address that
+ * has the most of them gives way. */
+#define UM_UNICAST_MAX_OPENING 64u
 /* Destinations at one time. Beyond, the one unused for the longest time gives way, or there is an error. */
 #define UM_UNICAST_MAX_OUTGOING 1024u
 /* The longest LBMC message that goes with a heading. */

@@ -23,22 +23,25 @@
 #define BUFFER_SIZE 65536u /* one message of the largest size */
 #define BUFFERS_KEPT 4
 #define LOG_INTERVAL_NS UM_NS_PER_SEC
+/* How often connections are looked at that should bring something. */
+#define SWEEP_MIN_NS (20 * UM_NS_PER_MS)
+#define SWEEP_MAX_NS UM_NS_PER_SEC
 
 struct um_unicast_in {
     struct um_unicast_in_config config;
     struct um_buf_pool *pool; /* lent to connections only while part of a message is in them */
     struct um_stream_listener listener;
     struct um_list connections; /* those that brought a message last are at the end */
-    unsigned count, places;
+    unsigned count, places, opening;
     struct um_map hosts;         /* address -> struct host */
     struct um_timer sweep_timer; /* armed while there are connections */
-    struct um_log_limit accept_limit, message_limit, corrupt_limit, cut_limit;
+    struct um_log_limit accept_limit, message_limit, corrupt_limit, cut_limit, opening_limit;
 };
 
 /* What an address takes of the places. */
 struct host {
     uint32_t ip;
-    unsigned connections;
+    unsigned connections, opening;
 };
 
 struct connection {
@@ -51,6 +54,7 @@ struct connection {
     struct sockaddr_in peer;
     struct um_stream_reader reader;
     uint64_t since_ns; /* it came, or brought a message */
+    bool opening;      /* the stream is not open yet */
     bool proven;       /* it has brought one */
     bool in_stream;    /* of the last message that was in a stream: */
     uint8_t stream_instance[8];
@@ -105,6 +109,13 @@ static struct host *enter_host(struct um_unicast_in *incoming, uint32_t ip)
     return host;
 }
 
+static void has_opened(struct connection *connection)
+{
+    connection->opening = false;
+    connection->incoming->opening--;
+    connection->host->opening--;
+}
+
 static void close_connection(struct connection *connection)
 {
     struct um_unicast_in *incoming = connection->incoming;
@@ -113,6 +124,9 @@ static void close_connection(struct connection *connection)
     um_stream_close(&connection->stream, UM_STREAM_NOW);
     um_stream_reader_fini(&connection->reader);
     um_list_remove(&connection->node);
+    if (connection->opening) {
+        has_opened(connection);
+    }
     leave_host(incoming, connection->host);
     incoming->count--;
     atomic_fetch_add_explicit(&incoming->config.counters->incoming, (uint64_t)-1, memory_order_relaxed);
@@ -158,6 +172,52 @@ static bool have_place(struct um_unicast_in *incoming, uint32_t ip, uint64_t now
     return true;
 }
 
+/* ---- streams that are not open yet ---- */
+
+static uint64_t opening_ns(const struct um_unicast_in *incoming)
+{
+    return um_stream_layer_timeout(incoming->config.layer, UM_UNICAST_OPENING_NS);
+}
+
+static uint64_t sweep_ns(const struct um_unicast_in *incoming)
+{
+    if (incoming->config.layer == NULL || incoming->config.layer->timeout_ns == 0) {
+        return UM_UNICAST_OPENING_NS;
+    }
+    uint64_t quarter_ns = opening_ns(incoming) / 4;
+    return quarter_ns < SWEEP_MIN_NS ? SWEEP_MIN_NS : quarter_ns > SWEEP_MAX_NS ? SWEEP_MAX_NS : quarter_ns;
+}
+
+static void tell_unopened(struct connection *connection, const char *why, uint64_t now_ns)
+{
+    struct um_unicast_in *incoming = connection->incoming;
+    if (incoming->config.layer != NULL && !connection->stream.opened) {
+        um_log_limited(&incoming->opening_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-19",
+                       "request port: connection from %s given up before its first byte: %s",
+                       name_of(&connection->peer).text, why);
+    }
+}
+
+/* Too many are being opened: the oldest of the address that opens the most gives way. */
+static void bound_openings(struct um_unicast_in *incoming, uint64_t now_ns)
+{
+    struct connection *found = NULL;
+    struct um_list *it;
+    if (incoming->config.layer == NULL || incoming->opening <= UM_UNICAST_MAX_OPENING) {
+        return;
+    }
+    UM_LIST_FOREACH(it, &incoming->connections)
+    {
+        struct connection *connection = UM_CONTAINER_OF(it, struct connection, node);
+        if (connection->opening && (found == NULL || connection->host->opening > found->host->opening)) {
+            found = connection;
+        }
+    }
+    tell_unopened(found, "too many are being opened", now_ns);
+    atomic_fetch_add_explicit(&incoming->config.counters->displaced, 1, memory_order_relaxed);
+    close_connection(found);
+}
+
 /* Who connects and says nothing does not stay. */
 static void on_sweep_timer(struct um_timer *timer, uint64_t now_ns)
 {
@@ -166,14 +226,15 @@ static void on_sweep_timer(struct um_timer *timer, uint64_t now_ns)
     UM_LIST_FOREACH_SAFE(it, tmp, &incoming->connections)
     {
         struct connection *connection = UM_CONTAINER_OF(it, struct connection, node);
-        uint64_t allowed_ns = connection->stream.opened ? UM_UNICAST_EXPIRY_NS : UM_UNICAST_OPENING_NS;
+        uint64_t allowed_ns = connection->stream.opened ? UM_UNICAST_EXPIRY_NS : opening_ns(incoming);
         if (!connection->proven && now_ns >= connection->since_ns + allowed_ns) {
+            tell_unopened(connection, "negotiate timeout with peer", now_ns);
             atomic_fetch_add_explicit(&incoming->config.counters->expired, 1, memory_order_relaxed);
             close_connection(connection);
         }
     }
     if (incoming->count > 0) {
-        um_timer_arm(um_loop_wheel(incoming->config.loop), timer, now_ns + UM_UNICAST_OPENING_NS);
+        um_timer_arm(um_loop_wheel(incoming->config.loop), timer, now_ns + sweep_ns(incoming));
     }
 }
 
@@ -314,6 +375,11 @@ static void go_on(struct connection *connection, uint32_t ready, uint64_t now_ns
     struct um_stream *stream = &connection->stream;
     bool was_open = stream->opened;
     bool lives = um_stream_open(stream) >= 0;
+    if (!lives) {
+        tell_unopened(connection, um_stream_reason(stream), now_ns);
+    } else if (stream->opened && connection->opening) {
+        has_opened(connection);
+    }
     if (lives && stream->opened) {
         uint32_t means = was_open ? um_stream_ready(stream, ready) : UM_FD_READ;
         lives =
@@ -363,6 +429,8 @@ static struct connection *create_connection(struct um_unicast_in *incoming, stru
     connection->peer = *peer;
     um_command_init(&connection->again, on_again);
     um_stream_reader_init(&connection->reader, incoming->pool);
+    connection->opening = true;
+    connection->host->opening++;
     um_list_push_back(&incoming->connections, &connection->node);
     return connection;
 }
@@ -386,14 +454,19 @@ static void on_stream(struct um_stream_listener *listener, struct um_stream *str
     }
     connection->since_ns = now_ns;
     incoming->count++;
+    incoming->opening++;
     atomic_fetch_add_explicit(&counters->accepted, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&counters->incoming, 1, memory_order_relaxed);
     if (incoming->config.keepalive_ms != 0) {
         um_socket_set_keepalive(stream->fd, incoming->config.keepalive_ms);
     }
     if (!um_timer_armed(&incoming->sweep_timer)) {
-        um_timer_arm(um_loop_wheel(incoming->config.loop), &incoming->sweep_timer, now_ns + UM_UNICAST_OPENING_NS);
+        um_timer_arm(um_loop_wheel(incoming->config.loop), &incoming->sweep_timer, now_ns + sweep_ns(incoming));
     }
+    if (stream->opened) {
+        has_opened(connection);
+    }
+    bound_openings(incoming, now_ns);
 }
 
 static void on_pause(struct um_stream_listener *listener, int err, uint64_t now_ns)

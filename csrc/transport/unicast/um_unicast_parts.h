@@ -112,6 +112,7 @@ struct um_unicast_link {
     struct um_stream stream;      /* lock */
     struct um_fd ufd;             /* [loop] */
     bool sized;                   /* [loop] its send buffer is set */
+    uint64_t negotiates_ns;       /* lock: the stream's filter is being opened since then; 0: not yet */
 };
 
 /* What the loop is to say about a peer. */

@@ -392,14 +392,29 @@ static void give_up(struct um_unicast_peer *peer, uint64_t now_ns)
     um_unicast_peer_die(peer, reason);
 }
 
+/* When the filters of a stream must have opened it. */
+static uint64_t negotiated_by_ns(const struct um_unicast_peer *peer)
+{
+    const struct um_unicast_link *link = peer->link;
+    return link != NULL && link->negotiates_ns != 0
+               ? link->negotiates_ns + um_stream_layer_timeout(peer->out->config.layer, UM_UNICAST_OPENING_NS)
+               : UM_NEVER;
+}
+
 void um_unicast_peer_service(struct um_unicast_peer *peer, uint32_t ready, uint64_t now_ns)
 {
     if (peer->state == UM_PEER_WAITING && now_ns >= peer->retry_ns && start_connect(peer) != 0) {
         lose(peer, um_errmsg(), now_ns);
     }
     if (peer->state == UM_PEER_CONNECTING) {
-        int rc = um_stream_open(&peer->link->stream);
-        if (rc < 0) {
+        struct um_unicast_link *link = peer->link;
+        int rc = um_stream_open(&link->stream);
+        if (rc == 0 && link->stream.negotiates && link->negotiates_ns == 0) {
+            link->negotiates_ns = now_ns;
+        }
+        if (rc == 0 && now_ns >= negotiated_by_ns(peer)) {
+            lose(peer, "negotiate timeout with peer (tls_compression_negotiation_timeout)", now_ns);
+        } else if (rc < 0) {
             lose(peer, um_stream_reason(&peer->link->stream), now_ns);
         } else if (rc > 0) {
             on_connected(peer, now_ns);
@@ -506,6 +521,8 @@ static void sync_peer(struct um_unicast_peer *peer)
     }
     if (peer->state == UM_PEER_WAITING) {
         um_timer_arm(wheel_of(peer), &peer->retry_timer, peer->retry_ns);
+    } else if (peer->state == UM_PEER_CONNECTING && negotiated_by_ns(peer) != UM_NEVER) {
+        um_timer_arm(wheel_of(peer), &peer->retry_timer, negotiated_by_ns(peer));
     }
     if (peer->state != UM_PEER_DEAD && !um_timer_armed(&peer->idle_timer)) {
         uint64_t timeout_ns = peer->out->config.deletion_timeout_ns;
