@@ -88,9 +88,8 @@ static int make_blocks(void)
 /* Variables whose feature is missing share one line. */
 static void warn_unused_variables(void)
 {
-    static const char *const names[] = {"LBM_DEBUG_MASK",    "LBM_DEBUG_FILENAME",
-                                        "LBM_DEBUG_MAXSIZE", "LBM_DEBUG_MAX_ROLLOVER_FILES",
-                                        "LBM_DEBUG_LBMMON",  "LBM_OPENSSL_CONTEXT_OPTIONS"};
+    static const char *const names[] = {"LBM_DEBUG_MASK", "LBM_DEBUG_FILENAME", "LBM_DEBUG_MAXSIZE",
+                                        "LBM_DEBUG_MAX_ROLLOVER_FILES", "LBM_DEBUG_LBMMON"};
     char text[256];
     size_t len = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

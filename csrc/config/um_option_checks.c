@@ -219,11 +219,6 @@ static int check_context_ranges(const struct um_context_options *o)
 /* Security and compression are never silently left out. */
 static int check_refused(const struct um_context_options *o)
 {
-    if (o->use_tls != 0) {
-        return um_error(
-            UM_EOPNOTSUPP, "CoreApi-9020-16",
-            "context option use_tls 1: encryption is not part of this version; set use_tls 0 to run without it");
-    }
     if (o->compression != 0) {
         return um_error(UM_EOPNOTSUPP, "CoreApi-9020-17",
                         "context option compression %d: compression is not part of this version; set compression none",

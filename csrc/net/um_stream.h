@@ -14,6 +14,9 @@
 
 #include "net/um_loop.h"
 
+/* What TLS begins with (a handshake record), and no LBMC message does. */
+#define UM_STREAM_TLS_BYTE 0x16
+
 struct um_stream;
 
 /* Why a stream is at its end. */
@@ -64,6 +67,8 @@ struct um_stream {
 struct um_stream_layer {
     /* Covers the stream, see um_stream_cover(). 0, or -1 + error: then the stream is as it was. */
     int (*cover)(const struct um_stream_layer *layer, struct um_stream *stream, enum um_stream_role role);
+    /* No more is to be accepted for now, see um_stream_listener.h; NULL: never so. */
+    bool (*busy)(const struct um_stream_layer *layer, uint64_t now_ns);
     uint64_t timeout_ns; /* for opening once the connection is there; 0: as its users have it */
 };
 

@@ -14,17 +14,27 @@ static void on_timer(struct um_timer *timer, uint64_t now_ns)
     }
 }
 
+static void pause_accepting(struct um_stream_listener *listener, uint64_t now_ns)
+{
+    um_loop_set_interest(listener->loop, &listener->ufd, 0);
+    um_timer_arm(um_loop_wheel(listener->loop), &listener->timer, now_ns + UM_LISTENER_PAUSE_NS);
+}
+
 static void on_ready(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 {
     struct um_stream_listener *listener = UM_CONTAINER_OF(ufd, struct um_stream_listener, ufd);
     for (int i = 0; i < listener->burst; i++) {
         struct um_stream stream;
+        if (listener->layer != NULL && listener->layer->busy != NULL &&
+            listener->layer->busy(listener->layer, now_ns)) {
+            pause_accepting(listener, now_ns);
+            return;
+        }
         struct sockaddr_in peer;
         int rc = um_stream_accept(&stream, ufd->fd, &peer);
         if (rc < 0) {
             int err = errno;
-            um_loop_set_interest(listener->loop, ufd, 0);
-            um_timer_arm(um_loop_wheel(listener->loop), &listener->timer, now_ns + UM_LISTENER_PAUSE_NS);
+            pause_accepting(listener, now_ns);
             listener->on_pause(listener, err, now_ns);
         }
         if (rc <= 0) {

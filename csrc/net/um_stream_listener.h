@@ -1,5 +1,6 @@
 /* A listening socket that hands on byte streams, and pauses where the system has no
- * descriptors or memory left instead of spinning. Everything is [loop]. */
+ * descriptors or memory left instead of spinning, and where its filters have enough to do.
+ * Everything is [loop]. */
 #ifndef UM_NET_STREAM_LISTENER_H
 #define UM_NET_STREAM_LISTENER_H
 
@@ -12,12 +13,13 @@
 struct um_stream_listener {
     struct um_loop *loop;
     struct um_fd ufd;
-    struct um_timer timer; /* armed while accepting pauses */
-    int burst;             /* connections taken in one pass */
+    struct um_timer timer;               /* armed while accepting pauses */
+    int burst;                           /* connections taken in one pass */
+    const struct um_stream_layer *layer; /* what streams will be covered with, which may ask for a pause; may be NULL */
     /* A new stream, not covered yet: taken over. */
     void (*on_stream)(struct um_stream_listener *listener, struct um_stream *stream, const struct sockaddr_in *peer,
                       uint64_t now_ns);
-    /* Accepting pauses because of this errno value. */
+    /* Accepting pauses because of this errno value; not told when the filters ask for it. */
     void (*on_pause)(struct um_stream_listener *listener, int err, uint64_t now_ns);
 };
 

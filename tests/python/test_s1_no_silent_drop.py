@@ -46,6 +46,7 @@ EXEMPT = {
     "core/um_rcv_recovery.c:on_note": REPORT,
     "core/um_retransmission.c:on_dropped": REPORT,
     "delivery/um_retransmitter.c:drop": ASKED_AGAIN,
+    "transport/unicast/um_unicast_in.c:tell_unopened": REPORT,
     "transport/session/um_rcv_filter.c:um_rcv_filter_go_on": "what was refused is asked for again",
     "transport/lbtr/um_lbtr_answer.c:refuse": NAK,
     "transport/lbtr/um_lbtr_answer.c:refuse_gone": NAK,

@@ -131,6 +131,7 @@ SAME_MESSAGE = {
     "Core-5688-651": "a control object of shared memory cannot be used",
     "Core-6036-1": "a stream is corrupt",
     "Core-6976-114": "no receiver slot is free",
+    "Core-9565-38": "one side of a connection uses TLS and the other does not",
     "CoreApi-5688-64": "a comment names it as an example",
     "Resolver-3": "a topic name is too long or empty",
     "CoreApi-5688-3238": "a kind of source-side filtering is not implemented",

@@ -221,6 +221,7 @@ class ContextOptions(TypedDict, total=False):
     um_lbtsmx_receiver_thread_cpu: Number
     um_lead_maximum: Number
     um_profile: Literal["none", "low_latency"]
+    um_tls_peer_names: str
     um_udp_segmentation_offload: Switch
     ume_ack_batching_interval: Number
     ume_proactive_keepalive_interval: Number
@@ -686,12 +687,12 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "response_tcp_interface": Option("INTERFACE", "0.0.0.0", None, None, (), "", False, "yes"),
         "response_tcp_nodelay": Option("SWITCH", "0", None, None, (), "", False, "yes"),
         "source_includes_topic_index": Option("SWITCH", "1", None, None, (), "", False, "yes"),
-        "tls_certificate": Option("STRING", "NULL", None, None, (), "", False, "not yet"),
-        "tls_certificate_key": Option("STRING", "NULL", None, None, (), "", False, "not yet"),
-        "tls_certificate_key_password": Option("STRING", "NULL", None, None, (), "", False, "not yet"),
-        "tls_cipher_suites": Option("STRING", "DHE-RSA-AES256-GCM-SHA384", None, None, (), "", False, "not yet"),
-        "tls_compression_negotiation_timeout": Option("NUMBER", "5000", None, None, (), "milliseconds", False, "not yet"),
-        "tls_trusted_certificates": Option("STRING", "NULL", None, None, (), "", False, "not yet"),
+        "tls_certificate": Option("STRING", "NULL", None, None, (), "", False, "yes"),
+        "tls_certificate_key": Option("STRING", "NULL", None, None, (), "", False, "yes"),
+        "tls_certificate_key_password": Option("STRING", "NULL", None, None, (), "", False, "yes"),
+        "tls_cipher_suites": Option("STRING", "DHE-RSA-AES256-GCM-SHA384", None, None, (), "", False, "yes"),
+        "tls_compression_negotiation_timeout": Option("NUMBER", "5000", None, None, (), "milliseconds", False, "yes"),
+        "tls_trusted_certificates": Option("STRING", "NULL", None, None, (), "", False, "yes"),
         "transport_datagram_max_size": Option("NUMBER", "8192", 400, 65535, (), "bytes", False, "no effect"),
         "transport_lbtipc_datagram_max_size": Option("NUMBER", "65535", 500, 65535, (), "bytes", False, "yes"),
         "transport_lbtipc_id_high": Option("NUMBER", "20005", None, None, (), "", False, "yes"),
@@ -747,6 +748,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "um_lbtsmx_receiver_thread_cpu": Option("NUMBER", "-1", -1, 4095, (), "", False, "yes"),
         "um_lead_maximum": Option("NUMBER", "1048576", 1, 1073741823, (), "datagrams", False, "yes"),
         "um_profile": Option("ENUM", "none", None, None, ("none", "low_latency"), "", False, "yes"),
+        "um_tls_peer_names": Option("STRING", "NULL", None, None, (), "", False, "yes"),
         "um_udp_segmentation_offload": Option("SWITCH", "1", None, None, (), "", False, "yes"),
         "ume_ack_batching_interval": Option("NUMBER", "100", None, None, (), "milliseconds", False, "not yet"),
         "ume_proactive_keepalive_interval": Option("NUMBER", "3000", 0, None, ("0", "1500.."), "milliseconds", False, "not yet"),
@@ -769,7 +771,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "umq_retention_intergroup_stability_behavior": Option("ENUM", "any", None, None, ("any", "any-group", "majority", "all", "all-groups", "all-active"), "", False, "no effect"),
         "umq_retention_intragroup_stability_behavior": Option("ENUM", "quorum", None, None, ("quorum", "all", "all-stores", "all-active"), "", False, "no effect"),
         "umq_session_id": Option("SESSION_ID", "0", 0, None, (), "", False, "not yet"),
-        "use_tls": Option("SWITCH", "0", None, None, (), "", False, "creation fails"),
+        "use_tls": Option("SWITCH", "0", None, None, (), "", False, "yes"),
     },
     "source": {
         "implicit_batching_interval": Option("NUMBER", "200", None, None, (), "milliseconds", True, "yes"),

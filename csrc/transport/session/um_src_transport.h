@@ -38,6 +38,7 @@ struct um_src_transport_ops {
     void (*compare)(const struct um_src_session *session, const struct um_source_options *opts, const char *topic);
     /* May what its sources send be kept for late joiners? */
     bool retains;
+    bool streams;           /* over byte streams, which the filters of the context cover? */
     bool smart;             /* are there smart sources on it? */
     bool msg_buffs;         /* may messages be written into buffers of the source first? */
     size_t retention_least; /* bytes: no source keeps less */

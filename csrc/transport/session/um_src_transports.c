@@ -142,15 +142,16 @@ void um_src_transports_destroy(struct um_src_transports *set)
 }
 
 /* What is to be encrypted or compressed is not sent otherwise. */
-static int check_settings(const struct um_src_transports *set, int type, const char *topic)
+static int check_settings(const struct um_src_transports *set, const struct um_src_transport_ops *ops,
+                          const char *topic)
 {
     const struct um_stream_settings *settings = set->env->stream_settings;
     char what[LBM_MSG_MAX_TOPIC_LEN + 16];
-    if (settings == NULL || um_stream_settings_plain(settings) || type == LBM_SRC_TOPIC_ATTR_TRANSPORT_TCP) {
+    if (settings == NULL || um_stream_settings_plain(settings) || ops->streams) {
         return 0;
     }
     snprintf(what, sizeof what, "source \"%s\"", topic);
-    return um_stream_settings_allow(settings, what, um_src_transports_name(type));
+    return um_stream_settings_allow(settings, what, um_src_transports_name(ops->type));
 }
 
 typedef int attach_fn(struct um_src_transport *pool, const struct um_source_options *opts, const char *topic,
@@ -163,7 +164,7 @@ static int attach(struct um_src_transports *set, const struct um_source_options 
         if (known[i]->type != opts->transport) {
             continue;
         }
-        if (check_settings(set, opts->transport, topic) != 0) {
+        if (check_settings(set, known[i], topic) != 0) {
             return -1;
         }
         if (set->made[i] == NULL && (set->made[i] = um_src_pool_create(known[i], set->env)) == NULL) {

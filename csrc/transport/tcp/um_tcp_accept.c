@@ -270,6 +270,7 @@ int um_tcp_src_session_listen(struct um_tcp_src_session *session, int fd)
 {
     um_list_init(&session->opening);
     session->listener.burst = UM_ACCEPT_BURST;
+    session->listener.layer = session->base.env->stream_layer;
     session->listener.on_stream = take_client;
     session->listener.on_pause = on_pause;
     return um_stream_listener_start(&session->listener, session->base.env->loop, fd);

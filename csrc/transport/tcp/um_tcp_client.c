@@ -48,6 +48,11 @@ static bool parse(struct um_tcp_client *client, uint64_t now_ns)
         struct um_lbmc_msg msg;
         size_t left = client->in_len - at;
         enum um_lbmc_rc rc = um_lbmc_decode(client->in + at, left, &msg);
+        if (rc == UM_LBMC_FRAMING && client->in[at] == UM_STREAM_TLS_BYTE) {
+            um_log_limited(&client->session->corrupt_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-9565-38",
+                           "%s: the other side uses TLS, this context has use_tls 0: connection closed", client->text);
+            return false;
+        }
         if (rc == UM_LBMC_FRAMING) {
             um_log_limited(&client->session->corrupt_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-6036-1",
                            "%s: the stream is not LBMC (starts with %02x %02x): closing the connection", client->text,

@@ -376,5 +376,6 @@ const struct um_src_transport_ops um_tcp_src_transport = {
     .close = session_close,
     .on_ssf_creq = sources_on_ssf_creq,
     .retains = true,
+    .streams = true,
     .retention_least = 65536,
 };

@@ -296,6 +296,12 @@ static void on_message(struct connection *connection, const struct um_lbmc_msg *
     config->on_message(config->user, msg, connection->reader.buf, &connection->peer, now_ns);
 }
 
+static bool starts_with_tls(const struct um_stream_reader *reader)
+{
+    const struct um_lbttcp_reader *frame = &reader->frame;
+    return frame->end > frame->start && frame->data[frame->start] == UM_STREAM_TLS_BYTE;
+}
+
 /* False: the stream is corrupt. */
 static bool parse(struct connection *connection, uint64_t now_ns)
 {
@@ -318,6 +324,13 @@ static bool parse(struct connection *connection, uint64_t now_ns)
             return true;
         case UM_LBTTCP_CORRUPT:
             atomic_fetch_add_explicit(&incoming->config.counters->corrupt_connections, 1, memory_order_relaxed);
+            if (!connection->proven && starts_with_tls(&connection->reader)) {
+                um_log_limited(&incoming->corrupt_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9565-38",
+                               "request port: connection from %s: the other side uses TLS, this context has use_tls 0: "
+                               "connection closed",
+                               name_of(&connection->peer).text);
+                return false;
+            }
             um_log_limited(&incoming->corrupt_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-6036-1",
                            "request port: the stream from %s is corrupt (no valid message header): connection closed",
                            name_of(&connection->peer).text);
@@ -376,6 +389,7 @@ static void go_on(struct connection *connection, uint32_t ready, uint64_t now_ns
     bool was_open = stream->opened;
     bool lives = um_stream_open(stream) >= 0;
     if (!lives) {
+        atomic_fetch_add_explicit(&connection->incoming->config.counters->expired, 1, memory_order_relaxed);
         tell_unopened(connection, um_stream_reason(stream), now_ns);
     } else if (stream->opened && connection->opening) {
         has_opened(connection);
@@ -510,7 +524,7 @@ struct um_unicast_in *um_unicast_in_create(const struct um_unicast_in_config *co
 
 void um_unicast_in_set_layer(struct um_unicast_in *incoming, const struct um_stream_layer *layer)
 {
-    incoming->config.layer = layer;
+    incoming->config.layer = incoming->listener.layer = layer;
 }
 
 void um_unicast_in_destroy(struct um_unicast_in *incoming)

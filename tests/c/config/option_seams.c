@@ -387,6 +387,22 @@ WRAP(struct um_loop *, um_loop_create, (bool embedded, enum um_loop_wait wait, c
     return __real_um_loop_create(embedded, wait, thread_name);
 }
 
+static const char *note_tls(int at, const char *text)
+{
+    snprintf(seen.tls_texts[at], sizeof seen.tls_texts[at], "%s", text != NULL ? text : "");
+    return seen.tls_texts[at];
+}
+
+WRAP(struct um_tls *, um_tls_create, (const struct um_tls_config *config))
+{
+    RECORD(seen.tls = (struct um_tls_config){.certificate = note_tls(0, config->certificate),
+                                             .key = note_tls(1, config->key),
+                                             .password = note_tls(2, config->password),
+                                             .trusted = note_tls(3, config->trusted),
+                                             .suites = note_tls(4, config->suites)});
+    return __real_um_tls_create(config);
+}
+
 WRAP(bool, um_onload_enter, (const char *stack))
 {
     if (stack != NULL) {

@@ -18,6 +18,7 @@
 #include "delivery/um_recovery.h"
 #include "delivery/um_retention.h"
 #include "net/um_loop.h"
+#include "net/um_tls.h"
 #include "net/um_udp.h"
 #include "resolver/um_tr_engine.h"
 #include "resolver/um_tr_unicast.h"
@@ -105,7 +106,9 @@ struct option_seams {
     /* the rest */
     bool loop_embedded;
     enum um_loop_wait loop_wait;
-    char stacks[8][32]; /* Onload: names of stacks that were entered */
+    struct um_tls_config tls; /* of the last context with encryption: the strings below */
+    char tls_texts[5][64];    /* certificate, key, password, trusted, suites */
+    char stacks[8][32];       /* Onload: names of stacks that were entered */
     int stack_count;
     size_t pool_keep_least;
     struct seam_named named[64]; /* socket buffers and processors, by option */

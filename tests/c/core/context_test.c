@@ -211,7 +211,8 @@ TEST(arguments_are_checked_and_unfinished_features_say_so)
     int refused =
         lbm_context_attr_str_setopt(attr, "use_tls", "1") != 0 || lbm_context_create(&none, attr, NULL, NULL) != 0;
     CHECK(refused);
-    CHECK_EQ(lbm_errnum(), LBM_EOPNOTSUPP);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_CONTAINS(lbm_errmsg(), "tls_certificate and tls_certificate_key must be set");
     lbm_context_attr_delete(attr);
 }
 
