@@ -13,7 +13,7 @@ import datetime
 import ipaddress
 import pathlib
 import sys
-from typing import Optional, Union
+from typing import Union
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -39,8 +39,8 @@ def rsa_key() -> rsa.RSAPrivateKey:
 
 def make(
     name: str,
-    issuer: Optional[Pair],
-    key: Optional[Key] = None,
+    issuer: Pair | None,
+    key: Key | None = None,
     names: tuple[str, ...] = (),
     span: tuple[datetime.datetime, datetime.datetime] = (FROM, TO),
 ) -> Pair:
@@ -73,7 +73,7 @@ def certificate_pem(pair: Pair) -> bytes:
     return pair.certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def key_pem(key: Key, password: Optional[bytes] = None) -> bytes:
+def key_pem(key: Key, password: bytes | None = None) -> bytes:
     how = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
 
