@@ -300,7 +300,7 @@ int lbm_src_send_ex(lbm_src_t *src, const char *msg, size_t len, int flags, lbm_
         return bad_send(src, flags, "lbm_src_send_ex");
     }
     const struct um_slice data = {(const uint8_t *)msg, len};
-    if (um_source_send_channel(src, data, flags, info) || um_source_send_single(src, data, flags, info)) {
+    if (um_source_send_single(src, data, flags, info)) {
         return 0;
     }
     if (check_info(src, info, "lbm_src_send_ex") != 0) {

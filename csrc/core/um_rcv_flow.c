@@ -474,6 +474,69 @@ void um_rcv_flow_keep(struct um_rcv_flow *flow)
 
 /* ---- the session ---- */
 
+/* A single receiver that is called at once, without a look at the clock: what changes from message to message is then
+ * written into the template, and nothing else. Stays until the receivers of the topic change or something else uses the
+ * template. */
+static bool find_direct(struct um_rcv_flow *flow)
+{
+    lbm_rcv_t *rcv = flow->audience->count == 1 ? flow->audience->receivers[0] : NULL;
+    if (rcv == NULL || rcv->indirect || rcv->ctx->opts.receiver_callback_service_time_enabled != 0) {
+        return false;
+    }
+    struct um_msg *msg = template_of(flow);
+    msg->pub.type = LBM_MSG_DATA;
+    msg->pub.flags = 0;
+    msg->pub.hr_timestamp = (lbm_timespec_t){0};
+    msg->pub.fragment_info = NULL;
+    um_msg_mark(msg, UM_MSG_FRAGMENT, false);
+    msg->buf = NULL;
+    flow->direct = rcv;
+    flow->direct_numbered = !rcv->wants_subscribed_only && rcv->wildcard == NULL && rcv->collector == NULL;
+    flow->stream.no_read_end = rcv->collector == NULL;
+    return true;
+}
+
+static inline bool has_direct(struct um_rcv_flow *flow)
+{
+    return __builtin_expect(flow->direct != NULL, 1) || find_direct(flow);
+}
+
+static inline bool has_only_channel(const struct um_lbmc_msg *msg)
+{
+    return msg->present == UM_LBMC_HAS_APPHDR_CHAIN && msg->chain_summary.has == UM_CHAIN_HAS_CHANNEL;
+}
+
+/* One that looks at no channels. */
+static inline bool has_direct_for_channels(struct um_rcv_flow *flow)
+{
+    return has_direct(flow) && flow->direct_numbered &&
+           atomic_load_explicit(&flow->direct->channels, memory_order_relaxed) == NULL;
+}
+
+/* There is one: a message in its turn goes to it past the controller's callbacks. False: nothing has happened. */
+static inline bool deliver_directly(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg, struct um_buf *buf)
+{
+    if (!um_dc_take(flow->dc, msg->sqn)) {
+        return false;
+    }
+    struct um_msg *template = flow->msg;
+    flow->reading = true;
+    template->pub.data = (const char *)msg->payload.ptr;
+    template->pub.len = msg->payload.len;
+    template->pub.sequence_number = msg->sqn;
+    template->pub.source_clientd = flow->clientd;
+    template->buf = buf;
+    stamp(flow);
+    um_msg_mark(template, UM_MSG_DELIVERING, true);
+    um_rcv_call(flow->direct, template);
+    um_msg_mark(template, UM_MSG_DELIVERING, false);
+    if (__builtin_expect(template->replacement != NULL, 0)) {
+        um_rcv_template_delivered(&flow->lane->templates, flow);
+        flow->direct = NULL;
+    }
+    return true;
+}
+
 /* What another source has brought already is left before anything is made of it: of two sources in step every second
  * message. */
 static inline bool leaves_copy(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg)
@@ -496,11 +559,11 @@ static inline void hand_to_controller(struct um_rcv_flow *flow, const struct um_
     um_dc_on_data(flow->dc, now_ns, msg, buf);
 }
 
-/* On its own, so that plain messages do not pay for it. */
-static __attribute__((noinline)) void on_chained(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg,
-                                                 struct um_buf *buf, uint64_t now_ns)
+/* On its own, so that others do not pay for it. */
+static __attribute__((noinline)) void on_less_usual(struct um_rcv_flow *flow, const struct um_lbmc_msg *msg,
+                                                    struct um_buf *buf, uint64_t now_ns)
 {
-    if (!leaves_copy(flow, msg)) {
+    if (msg->present != UM_LBMC_HAS_APPHDR_CHAIN || !leaves_copy(flow, msg)) {
         hand_to_controller(flow, msg, buf, now_ns);
     }
 }
@@ -508,10 +571,9 @@ static __attribute__((noinline)) void on_chained(struct um_rcv_flow *flow, const
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {
     struct um_rcv_flow *flow = UM_CONTAINER_OF(stream, struct um_rcv_flow, stream);
-    if (__builtin_expect(msg->present == UM_LBMC_HAS_APPHDR_CHAIN, 0)) {
-        on_chained(flow, msg, buf, now_ns);
-    } else {
-        hand_to_controller(flow, msg, buf, now_ns);
+    bool usual = msg->present == 0 ? has_direct(flow) : has_only_channel(msg) && has_direct_for_channels(flow);
+    if (!usual || !deliver_directly(flow, msg, buf)) {
+        on_less_usual(flow, msg, buf, now_ns);
     }
 }
 
@@ -634,27 +696,6 @@ static void on_eos(struct um_rcv_stream *stream)
 static void on_read_end(struct um_rcv_stream *stream, uint64_t now_ns)
 {
     read_over(UM_CONTAINER_OF(stream, struct um_rcv_flow, stream));
-}
-
-/* A single receiver that is called at once, without a look at the clock: what changes from message to message is then
- * written into the template, and nothing else. Stays until the receivers of the topic change or something else uses the
- * template. */
-static bool find_direct(struct um_rcv_flow *flow)
-{
-    lbm_rcv_t *rcv = flow->audience->count == 1 ? flow->audience->receivers[0] : NULL;
-    if (rcv == NULL || rcv->indirect || rcv->ctx->opts.receiver_callback_service_time_enabled != 0) {
-        return false;
-    }
-    struct um_msg *msg = template_of(flow);
-    msg->pub.type = LBM_MSG_DATA;
-    msg->pub.flags = 0;
-    msg->pub.hr_timestamp = (lbm_timespec_t){0};
-    msg->pub.fragment_info = NULL;
-    um_msg_mark(msg, UM_MSG_FRAGMENT, false);
-    msg->buf = NULL;
-    flow->direct = rcv;
-    flow->stream.no_read_end = rcv->collector == NULL;
-    return true;
 }
 
 static void not_zero(const lbm_msg_t *msg)

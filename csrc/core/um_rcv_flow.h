@@ -51,6 +51,7 @@ struct um_rcv_flow {
     const struct um_receiver_options *opts; /* fixed: those of the topic when the source was found; a reference */
     struct um_rcv_mail *mail;               /* fixed: between it and the source; NULL: the lane is the context's own */
     uint64_t id;                            /* fixed: one of a kind in this process, from 1 */
+    bool direct_numbered; /* with `direct`: also what has a channel, as long as the receiver has subscribed to none */
     bool bos_seen;
     bool proved;        /* something of it was received, not only of its session */
     bool opens_session; /* fixed: over TCP or LBT-RU, the session was opened for it */

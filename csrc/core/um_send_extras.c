@@ -176,24 +176,3 @@ int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_se
         return send_several(src, send, info, api);
     }
 }
-
-bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, const lbm_src_send_ex_info_t *info)
-{
-    uint8_t header[UM_CHAIN_SINGLE_U32];
-    struct um_src_parts parts = {.data = data.ptr, .len = data.len};
-    if (info->flags == LBM_SRC_SEND_EX_FLAG_PROPERTIES) {
-        const struct lbm_msg_properties_t_stct *p = info->properties;
-        if (p == NULL || p->magic != UM_PROPERTIES_MAGIC || p->state != UM_PROPERTIES_BUILT || p->blob.len == 0) {
-            return false;
-        }
-        um_chain_put_single_u32(header, UM_CHAIN_PROPERTIES_LEN, (uint32_t)p->blob.len);
-        parts.chain = header;
-        parts.chain_len = sizeof header;
-        parts.behind = p->blob.ptr;
-        parts.behind_len = p->blob.len;
-        parts.beside_len = data.len > 0 ? p->blob.len : 0;
-    } else {
-        return false;
-    }
-    return um_source_send_parts(src, &parts, flags);
-}

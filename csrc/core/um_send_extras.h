@@ -31,12 +31,29 @@ int um_source_send_extras(lbm_src_t *src, struct um_send *send, const lbm_src_se
 /* The short way of a message with a channel, or with properties that have travelled before and have not changed, and
  * nothing else. False: nothing has happened; it takes the long way, which also knows what is wrong with it. */
 static inline bool um_source_send_channel(lbm_src_t *src, struct um_slice data, int flags,
-                                          const lbm_src_send_ex_info_t *info)
+                                          const lbm_src_channel_info_t *channel)
 {
-    const lbm_src_channel_info_t *channel = info->channel_info;
-    return info->flags == LBM_SRC_SEND_EX_FLAG_CHANNEL && channel != NULL && channel->magic == UM_SRC_CHANNEL_MAGIC &&
+    return channel != NULL && channel->magic == UM_SRC_CHANNEL_MAGIC &&
            um_source_send_one_element(src, channel->header, data.ptr, data.len, flags);
 }
-bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags, const lbm_src_send_ex_info_t *info);
+static inline bool um_source_send_properties(lbm_src_t *src, struct um_slice data, int flags,
+                                             const lbm_msg_properties_t *p)
+{
+    uint8_t header[UM_CHAIN_SINGLE_U32];
+    if (p == NULL || p->magic != UM_PROPERTIES_MAGIC || p->state != UM_PROPERTIES_BUILT || p->blob.len == 0) {
+        return false;
+    }
+    um_chain_put_single_u32(header, UM_CHAIN_PROPERTIES_LEN, (uint32_t)p->blob.len);
+    return um_source_send_beside(src, header, data, p->blob, flags);
+}
+static inline bool um_source_send_single(lbm_src_t *src, struct um_slice data, int flags,
+                                         const lbm_src_send_ex_info_t *info)
+{
+    if (info->flags == LBM_SRC_SEND_EX_FLAG_CHANNEL) {
+        return um_source_send_channel(src, data, flags, info->channel_info);
+    }
+    return info->flags == LBM_SRC_SEND_EX_FLAG_PROPERTIES &&
+           um_source_send_properties(src, data, flags, info->properties);
+}
 
 #endif

@@ -70,6 +70,11 @@ static inline bool um_source_send_one_element(lbm_src_t *src, const uint8_t chai
 {
     return um_src_stream_send_single(&src->stream, chain, data, len, flags);
 }
+static inline bool um_source_send_beside(lbm_src_t *src, const uint8_t chain[UM_CHAIN_SINGLE_U32], struct um_slice data,
+                                         struct um_slice beside, int flags)
+{
+    return um_src_stream_send_beside(&src->stream, chain, data, beside, flags);
+}
 static inline int um_source_send_run(lbm_src_t *src, struct um_send_run *run)
 {
     return um_src_stream_send_run(&src->stream, run);

@@ -557,6 +557,17 @@ void um_dc_took(struct um_dc *dc, uint32_t count)
     dc->delivered += count;
 }
 
+bool um_dc_take(struct um_dc *dc, uint32_t sqn)
+{
+    if (sqn != dc->next || !dc->plain) {
+        return false;
+    }
+    dc->next = sqn + 1;
+    dc->heard = true;
+    dc->delivered++;
+    return true;
+}
+
 /* ---- what the source tells, time, the end ---- */
 
 void um_dc_told(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn)

@@ -118,6 +118,9 @@ void um_dc_on_data(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *
  * delivered. False: every message must come by um_dc_on_data(). Hot path. */
 bool um_dc_in_order(const struct um_dc *dc, uint32_t *next);
 void um_dc_took(struct um_dc *dc, uint32_t count);
+/* Both for one message: true when it is due and nothing is held back or missing. It counts as delivered then, and the
+ * caller delivers it. Hot path. */
+bool um_dc_take(struct um_dc *dc, uint32_t sqn);
 void um_dc_on_tsni(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn); /* 0xFFFFFFFF: nothing sent yet */
 void um_dc_on_timer(struct um_dc *dc, uint64_t now_ns);
 /* The transport has come further; while opening. */

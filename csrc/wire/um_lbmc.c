@@ -305,33 +305,6 @@ static bool walk_chain(const uint8_t *data, size_t pos, struct um_lbmc_msg *out)
     return !full || (out->present & UM_LBMC_HAS_FRAG) == 0 || frag_is_valid(out);
 }
 
-/* A message in front of whose payload is one element of 4 bytes: a channel, the length of properties or a number of hot
- * failover alone. False: it is something else, or malformed. */
-static inline bool decode_single(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
-{
-    const uint8_t *chain = data + UM_LBMC_DATA_HDR_LEN;
-    const size_t headers = UM_LBMC_DATA_HDR_LEN + UM_CHAIN_SINGLE_U32;
-    if (len < headers || data[0] != UM_LBMC_MESSAGE || data[1] != UM_LBMC_HDR_APPHDR_CHAIN ||
-        chain[0] != UM_LBMC_HDR_DATA || chain[3] == UM_CHAIN_NONE || !um_chain_is_single_u32(chain)) {
-        return false;
-    }
-    size_t msglen = um_get16(data + 2);
-    if (msglen > len || msglen < headers) {
-        return false;
-    }
-    out->type = UM_LBMC_MESSAGE;
-    out->next_hdr = UM_LBMC_HDR_APPHDR_CHAIN;
-    out->msglen = (uint16_t)msglen;
-    out->tidx = um_get32(data + 4);
-    out->sqn = um_get32(data + 8);
-    out->present = UM_LBMC_HAS_APPHDR_CHAIN;
-    out->payload = (struct um_slice){data + headers, msglen - headers};
-    out->apphdr_chain = (struct um_slice){chain + 3, UM_CHAIN_SINGLE_U32 - 3};
-    out->chain_summary.has = 0;
-    um_chain_note(&out->chain_summary, chain[3], chain + UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN, 4);
-    return true;
-}
-
 /* Nothing but a chain of elements in front of the payload: what messages with a channel, properties, a number of hot
  * failover or application headers are. False: it is something else, or malformed. */
 static inline bool decode_chained(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
@@ -359,7 +332,7 @@ static inline bool decode_chained(const uint8_t *data, size_t len, struct um_lbm
 
 enum um_lbmc_rc um_lbmc_decode_chain(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
 {
-    if (decode_single(data, len, out) || decode_chained(data, len, out)) {
+    if (decode_chained(data, len, out)) {
         return UM_LBMC_OK;
     }
     if (len < UM_LBMC_CONTROL_HDR_LEN) {

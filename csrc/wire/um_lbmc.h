@@ -185,6 +185,47 @@ enum um_lbmc_rc {
 /* The whole decoder: any type, any chain of extension headers. Fills only what `present` names. */
 enum um_lbmc_rc um_lbmc_decode_chain(const uint8_t *data, size_t len, struct um_lbmc_msg *out);
 
+/* A message in front of whose payload is one element of 4 bytes: a channel, the length of properties or a number of hot
+ * failover alone. False: it is something else, or malformed. Hot path. */
+static inline bool um_lbmc_decode_single(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
+{
+    const uint8_t *chain = data + UM_LBMC_DATA_HDR_LEN;
+    const size_t headers = UM_LBMC_DATA_HDR_LEN + UM_CHAIN_SINGLE_U32;
+    if (len < headers || data[0] != UM_LBMC_MESSAGE || data[1] != UM_LBMC_HDR_APPHDR_CHAIN ||
+        !um_chain_is_single_u32(chain)) {
+        return false;
+    }
+    uint16_t msglen = um_get16(data + 2);
+    uint32_t value = um_get32(chain + UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN);
+    if (msglen > len || msglen < headers) {
+        return false;
+    }
+    switch (chain[3]) {
+    case UM_CHAIN_CHANNEL:
+        out->chain_summary.has = UM_CHAIN_HAS_CHANNEL;
+        out->chain_summary.channel = value;
+        break;
+    case UM_CHAIN_PROPERTIES_LEN:
+        out->chain_summary.has = UM_CHAIN_HAS_PROPERTIES;
+        out->chain_summary.properties_len = value;
+        break;
+    case UM_CHAIN_HF_SQN:
+        out->chain_summary.has = 0;
+        break;
+    default:
+        return false;
+    }
+    out->type = UM_LBMC_MESSAGE;
+    out->next_hdr = UM_LBMC_HDR_APPHDR_CHAIN;
+    out->msglen = msglen;
+    out->tidx = um_get32(data + 4);
+    out->sqn = um_get32(data + 8);
+    out->present = UM_LBMC_HAS_APPHDR_CHAIN;
+    out->payload = (struct um_slice){data + headers, msglen - headers};
+    out->apphdr_chain = (struct um_slice){chain + 3, UM_CHAIN_SINGLE_U32 - 3};
+    return true;
+}
+
 /* Decode the message at the start of data[0..len). out->msglen is set for OK and BAD. The common case (MESSAGE with no
  * extension header) touches only the first 12 bytes and the fields type..payload; `present` is then 0. */
 static inline enum um_lbmc_rc um_lbmc_decode(const uint8_t *data, size_t len, struct um_lbmc_msg *out)
@@ -203,7 +244,7 @@ static inline enum um_lbmc_rc um_lbmc_decode(const uint8_t *data, size_t len, st
             return UM_LBMC_OK;
         }
     }
-    return um_lbmc_decode_chain(data, len, out);
+    return um_lbmc_decode_single(data, len, out) ? UM_LBMC_OK : um_lbmc_decode_chain(data, len, out);
 }
 
 /* Code of the first header of a message decoded OK that is not about its way (STREAM, DESTINATION, context instances,

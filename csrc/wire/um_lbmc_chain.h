@@ -82,12 +82,15 @@ static inline bool um_chain_summarise(struct um_slice chain, struct um_chain_sum
     return true;
 }
 
-/* Is it a header with one element of 4 bytes, what a channel, properties or a number of hot failover alone make?
+/* Is it a header with one element of 4 bytes and the data behind it, what a channel, properties or a number of hot
+ * failover alone make? Of any type; what is to be ignored, and flags of the element, may be anything. One comparison.
  * `header` has UM_CHAIN_SINGLE_U32 bytes. */
 #define UM_CHAIN_SINGLE_U32 (UM_CHAIN_HDR_LEN + UM_CHAIN_ELEM_LEN + 4u)
 static inline bool um_chain_is_single_u32(const uint8_t *header)
 {
-    return header[1] == UM_CHAIN_SINGLE_U32 && header[4] == UM_CHAIN_NONE && header[5] == UM_CHAIN_ELEM_LEN + 4u;
+    static const uint8_t single[8] = {0, UM_CHAIN_SINGLE_U32, 0, 0, UM_CHAIN_NONE, UM_CHAIN_ELEM_LEN + 4u, 0, 0};
+    static const uint8_t told[8] = {0xFF, 0xFF, 0, 0, 0xFF, 0xFF, 0, 0};
+    return (um_get64(header) & um_get64(told)) == um_get64(single);
 }
 
 /* The channel; false: there is none. */

@@ -279,22 +279,41 @@ static inline bool send_parts(struct um_src_stream *stream, const struct um_src_
     return room;
 }
 
-/* One element before the payload and nothing behind it: all lengths but one are known here. */
-bool um_src_stream_send_single(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32], const void *data,
-                               size_t len, int flags)
+/* One element before the payload: the length of the headers is known where this is compiled. */
+static inline __attribute__((always_inline)) bool send_single(struct um_src_stream *stream,
+                                                              const struct um_src_parts *parts, int flags)
 {
     struct um_src_session *session = stream->session;
-    const struct um_src_parts parts = {.chain = chain, .chain_len = UM_CHAIN_SINGLE_U32, .data = data, .len = len};
-    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || len >= session->plain_end)) {
+    if (unlikely(session == NULL || (flags & LBM_MSG_COMPLETE_BATCH) || parts->len >= session->plain_end)) {
         return false;
     }
     um_src_session_lock(session);
-    bool room = has_room_for(session, stream, &parts);
+    bool room = has_room_for(session, stream, parts);
     if (likely(room)) {
-        append(session, stream, &parts, flags & LBM_MSG_FLUSH, true);
+        append(session, stream, parts, flags & LBM_MSG_FLUSH, true);
     }
     um_src_session_unlock(session);
     return room;
+}
+
+bool um_src_stream_send_single(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32], const void *data,
+                               size_t len, int flags)
+{
+    const struct um_src_parts parts = {.chain = chain, .chain_len = UM_CHAIN_SINGLE_U32, .data = data, .len = len};
+    return send_single(stream, &parts, flags);
+}
+
+bool um_src_stream_send_beside(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32],
+                               struct um_slice data, struct um_slice beside, int flags)
+{
+    const struct um_src_parts parts = {.chain = chain,
+                                       .chain_len = UM_CHAIN_SINGLE_U32,
+                                       .data = data.ptr,
+                                       .len = data.len,
+                                       .behind = beside.ptr,
+                                       .behind_len = beside.len,
+                                       .beside_len = data.len > 0 ? beside.len : 0};
+    return send_single(stream, &parts, flags);
 }
 
 bool um_src_stream_send_parts(struct um_src_stream *stream, const struct um_src_parts *parts, int flags)

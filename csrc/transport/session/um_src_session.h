@@ -157,6 +157,9 @@ bool um_src_stream_send_parts(struct um_src_stream *stream, const struct um_src_
 /* The same of a message with one element of 4 bytes. */
 bool um_src_stream_send_single(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32], const void *data,
                                size_t len, int flags);
+/* And with something behind the payload that is not counted as payload when there is some. */
+bool um_src_stream_send_beside(struct um_src_stream *stream, const uint8_t chain[UM_CHAIN_SINGLE_U32],
+                               struct um_slice data, struct um_slice beside, int flags);
 /* Many messages without extension headers, from one buffer. */
 struct um_send_run {
     const uint8_t *base;
