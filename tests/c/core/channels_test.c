@@ -233,6 +233,47 @@ TEST(a_receiver_without_subscriptions_sees_no_channels_and_gets_what_its_options
     MUST(lbm_context_delete(third));
 }
 
+/* Its only receiver is called by a short way for messages in their turn, by a longer one for others: they take turns, and
+ * what the application keeps stays. */
+TEST(plain_messages_channels_properties_and_fragments_come_as_they_were_sent)
+{
+    TEST_NEEDS_NET();
+    static char big[BIG];
+    struct heard h = HEARD_INIT;
+    struct tag tag = {&h, 'A'};
+    lbm_context_t *ctx = net_context();
+    lbm_src_t *src = net_source(ctx, "turns");
+    lbm_rcv_t *rcv = receiver_with(ctx, "turns", NULL, &h, NULL);
+    lbm_msg_properties_t *properties;
+    int32_t one = 1;
+    MUST(lbm_msg_properties_create(&properties));
+    MUST(lbm_msg_properties_set(properties, "p", &one, LBM_MSG_PROPERTY_INT, sizeof one));
+    lbm_src_send_ex_info_t info = {.flags = LBM_SRC_SEND_EX_FLAG_PROPERTIES, .properties = properties};
+    memset(big, 'b', sizeof big);
+    CHECK(ready(rcv));
+    h.keep = true;
+    for (int round = 0; round < 2; round++) {
+        say(src, NO_CHANNEL, "n");
+        say(src, 7, "seven");
+        MUST(lbm_src_send_ex(src, "pp", 2, LBM_MSG_FLUSH | LBM_SRC_BLOCK, &info));
+        say(src, 7, "again");
+        say(src, NO_CHANNEL, "m");
+        send_on(src, 7, big, sizeof big);
+        say(src, 8, "eight");
+        say(src, NO_CHANNEL, "");
+        CHECK(heard_wait(&h, 8 * (round + 1)));
+        MUST(lbm_rcv_subscribe_channel(rcv, round == 0 ? 7 : 8, on_tagged, &tag));
+    }
+    CHECK(heard_reads(&h, "R-=n R-=seven R-=pp R-=again R-=m R-=b R-=eight R-= "
+                          "R-=n A7=seven R-=pp A7=again R-=m A7=b R8=eight R-= "));
+    CHECK(h.kept != NULL && h.kept->len == 1 && h.kept->data[0] == 'n');
+    heard_free(&h);
+    MUST(lbm_msg_properties_delete(properties));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
+
 TEST(subscriptions_come_and_go_while_the_receiver_lives)
 {
     TEST_NEEDS_NET();

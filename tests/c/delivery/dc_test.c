@@ -1476,3 +1476,23 @@ TEST(a_stream_in_order_is_small_and_becomes_small_again)
     CHECK(um_dc_bytes(dc) <= plain + 300); /* what there is to tell of it */
     um_dc_destroy(dc);
 }
+
+TEST(one_message_is_taken_in_its_turn_and_not_beside_a_gap)
+{
+    for (int mode = -1; mode <= 1; mode++) {
+        struct um_dc_config config = config_default(mode);
+        struct um_dc *dc = dc_new(&config);
+        CHECK(!um_dc_take(dc, 5)); /* the stream begins with what the controller is given */
+        put(dc, 0, 5);
+        CHECK(!um_dc_take(dc, 5));
+        CHECK(!um_dc_take(dc, 7));
+        CHECK(um_dc_take(dc, 6));
+        CHECK_EQ(um_dc_stats(dc).delivered, 2);
+        put(dc, 0, 8);
+        CHECK(!um_dc_take(dc, 9));
+        put(dc, 0, 7);
+        CHECK(um_dc_take(dc, 9));
+        CHECK_EQ(um_dc_stats(dc).delivered, 5);
+        um_dc_destroy(dc);
+    }
+}
