@@ -233,8 +233,8 @@ TEST(a_receiver_without_subscriptions_sees_no_channels_and_gets_what_its_options
     MUST(lbm_context_delete(third));
 }
 
-/* Its only receiver is called by a short way for messages in their turn, by a longer one for others: they take turns, and
- * what the application keeps stays. */
+/* Its only receiver is called by a short way for messages in their turn, by a longer one for others: they take turns,
+ * and what the application keeps stays. */
 TEST(plain_messages_channels_properties_and_fragments_come_as_they_were_sent)
 {
     TEST_NEEDS_NET();
