@@ -31,6 +31,8 @@ foreach(program ${UM_PROGRAMS})
   install(TARGETS ${program} RUNTIME DESTINATION bin COMPONENT python)
 endforeach()
 
+install(FILES ${CMAKE_BINARY_DIR}/systemd/lbmrd.service DESTINATION share/systemd COMPONENT python)
+
 # A wheel cannot hold the link libum.so, so um.pc names the file itself; what that needs is in the wheel, too.
 file(READ ${CMAKE_BINARY_DIR}/um.pc UM_PC)
 string(REPLACE "-lum" "-l:libum.so.0" UM_PC "${UM_PC}")

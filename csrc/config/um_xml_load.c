@@ -1,9 +1,6 @@
 /* Loading an XML configuration document: parse without network or entities, replace includes, validate against the
  * grammar, choose the application. Called by um_config_xml.c and the fuzz target.
  * Any thread; the document belongs to the caller. */
-#include <libxml/parser.h>
-#include <libxml/valid.h>
-#include <libxml/xmlerror.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -12,6 +9,7 @@
 #include "base/um_mem.h"
 #include "config/um_config.h"
 #include "config/um_xml.h"
+#include "config/um_xml_document.h"
 #include "config/um_xml_tree.h"
 
 enum { DEEPEST_INCLUDE = 16, MOST_INCLUDES = 1000, DEEPEST_TREE = 256, LONGEST_PATH = 4096 };
@@ -21,55 +19,6 @@ static bool includes_forbidden;
 void um_xml_forbid_includes(bool forbid)
 {
     includes_forbidden = forbid;
-}
-
-/* ---- parsing ---- */
-
-static void refuse_entity(void *context, const xmlChar *name, int type, const xmlChar *public_id,
-                          const xmlChar *system_id, xmlChar *content)
-{
-    xmlParserCtxtPtr parser = context;
-    parser->_private = parser; /* remembered: the document declares entities */
-    xmlStopParser(parser);
-}
-
-static int parse_error(const char *origin, xmlParserCtxtPtr parser)
-{
-    const xmlError *error = xmlCtxtGetLastError(parser);
-    if (parser->_private != NULL) {
-        return um_error(UM_EINVAL, "CoreApi-9022-1",
-                        "%.200s: entity declarations are not accepted; write the text itself", origin);
-    }
-    if (error == NULL || error->message == NULL) {
-        return um_error(UM_EINVAL, "CoreApi-9022-2", "%.200s: not well-formed XML", origin);
-    }
-    int length = (int)strcspn(error->message, "\n");
-    return um_error(UM_EINVAL, "CoreApi-9022-2", "%.200s line %d: not well-formed XML: %.*s", origin, error->line,
-                    length, error->message);
-}
-
-/* Entities are refused, so nothing can expand or be fetched; libxml2's own limits on depth and size stay on. */
-static xmlDocPtr parse(const char *origin, const char *data, size_t len)
-{
-    xmlParserCtxtPtr parser = xmlNewParserCtxt();
-    if (parser == NULL) {
-        um_error_nomem("XML parser", sizeof *parser);
-        return NULL;
-    }
-    parser->sax->entityDecl = refuse_entity;
-    parser->_private = NULL;
-    xmlDocPtr doc = xmlCtxtReadMemory(parser, data, (int)len, origin, NULL,
-                                      XML_PARSE_NONET | XML_PARSE_NOENT | XML_PARSE_NOCDATA | XML_PARSE_NOERROR |
-                                          XML_PARSE_NOWARNING);
-    if (doc != NULL && (parser->_private != NULL || xmlDocGetRootElement(doc) == NULL)) {
-        xmlFreeDoc(doc);
-        doc = NULL;
-    }
-    if (doc == NULL) {
-        parse_error(origin, parser);
-    }
-    xmlFreeParserCtxt(parser);
-    return doc;
 }
 
 /* ---- includes ---- */
@@ -135,7 +84,7 @@ static xmlDocPtr included_document(const xmlNode *node, const char *directory, i
     if (include_path(node, directory, path, sizeof path) != 0 || um_config_read_file(path, &data, &len) != 0) {
         return NULL;
     }
-    xmlDocPtr doc = parse(path, data, len);
+    xmlDocPtr doc = um_xml_document_parse(path, data, len);
     um_free(data);
     if (doc == NULL) {
         return NULL;
@@ -219,55 +168,6 @@ static int remove_namespaces(const char *origin, xmlNodePtr node, int depth)
     return 0;
 }
 
-/* ---- validation ---- */
-
-/* libxml2 reports here instead of printing; the first complaint of a validation is kept. */
-struct complaints {
-    bool validating;
-    int line;
-    char text[300];
-};
-
-static void note_complaint(void *context, xmlErrorPtr error)
-{
-    struct complaints *complaints = context;
-    if (complaints->validating && complaints->text[0] == '\0' && error->message != NULL) {
-        snprintf(complaints->text, sizeof complaints->text, "%.*s", (int)strcspn(error->message, "\n"), error->message);
-        complaints->line = error->line;
-    }
-}
-
-static xmlDtdPtr parse_grammar(void)
-{
-    xmlParserInputBufferPtr input =
-        xmlParserInputBufferCreateMem(um_xml_grammar, (int)strlen(um_xml_grammar), XML_CHAR_ENCODING_UTF8);
-    return input == NULL ? NULL : xmlIOParseDTD(NULL, input, XML_CHAR_ENCODING_UTF8); /* consumes the input */
-}
-
-static int validate(const char *origin, xmlDocPtr doc, struct complaints *complaints)
-{
-    xmlDtdPtr grammar = parse_grammar();
-    xmlValidCtxtPtr context = xmlNewValidCtxt();
-    if (grammar == NULL || context == NULL) {
-        xmlFreeDtd(grammar);
-        xmlFreeValidCtxt(context);
-        return um_error_nomem("XML validation", 0);
-    }
-    complaints->validating = true;
-    int valid = xmlValidateDtd(context, doc, grammar);
-    complaints->validating = false;
-    xmlFreeValidCtxt(context);
-    xmlFreeDtd(grammar);
-    if (valid != 1) {
-        return um_error(UM_EINVAL, "CoreApi-9022-5", "%.200s line %d: invalid: %s", origin, complaints->line,
-                        complaints->text[0] == '\0' ? "the document does not follow the grammar" : complaints->text);
-    }
-    if (strcmp((const char *)xmlDocGetRootElement(doc)->name, "um-configuration") != 0) {
-        return um_error(UM_EINVAL, "CoreApi-9022-6", "%.200s: the root element must be um-configuration", origin);
-    }
-    return 0;
-}
-
 /* ---- the application ---- */
 
 static xmlNodePtr find_application(xmlDocPtr doc, const char *name)
@@ -300,31 +200,28 @@ static int select_application(struct um_xml *xml, const char *origin, const char
 /* ---- the interface ---- */
 
 static xmlDocPtr load_quietly(const char *origin, const char *directory, const char *data, size_t len,
-                              struct complaints *complaints)
+                              struct um_xml_quiet *quiet)
 {
     struct include_walk walk = {0};
-    xmlDocPtr doc = parse(origin, data, len);
+    xmlDocPtr doc = um_xml_document_parse(origin, data, len);
     if (doc == NULL) {
         return NULL;
     }
     if (include_children(xmlDocGetRootElement(doc), directory, 0, &walk) != 0 ||
-        remove_namespaces(origin, xmlDocGetRootElement(doc), 0) != 0 || validate(origin, doc, complaints) != 0) {
+        remove_namespaces(origin, xmlDocGetRootElement(doc), 0) != 0 ||
+        um_xml_document_validate(origin, doc, um_xml_grammar, "um-configuration", quiet) != 0) {
         xmlFreeDoc(doc);
         return NULL;
     }
     return doc;
 }
 
-/* The application's own libxml2 error handler of this thread is put back afterwards. */
 static xmlDocPtr load_document(const char *origin, const char *directory, const char *data, size_t len)
 {
-    struct complaints complaints = {.validating = false};
-    xmlInitParser();
-    xmlStructuredErrorFunc handler = xmlStructuredError;
-    void *context = xmlStructuredErrorContext;
-    xmlSetStructuredErrorFunc(&complaints, note_complaint);
-    xmlDocPtr doc = load_quietly(origin, directory, data, len, &complaints);
-    xmlSetStructuredErrorFunc(context, handler);
+    struct um_xml_quiet quiet;
+    um_xml_quiet_begin(&quiet);
+    xmlDocPtr doc = load_quietly(origin, directory, data, len, &quiet);
+    um_xml_quiet_end(&quiet);
     return doc;
 }
 

@@ -45,7 +45,8 @@ struct address {
 };
 
 struct client {
-    struct um_list node; /* of engine->clients, least recently heard first */
+    struct um_list node;       /* of engine->clients, least recently heard first */
+    struct um_list group_node; /* of those that get the same bytes */
     struct address *address;
     uint8_t key[KEY_LEN];
     uint32_t ip;
@@ -65,6 +66,9 @@ struct um_lbmrd {
     struct um_lbmrd_config config;
     struct um_lbmrd_stats stats;
     struct um_list clients;
+    struct um_list *groups; /* of clients: [0] for which nothing is translated, [1 + domain] for the others */
+    size_t group_count;
+    uint8_t *translated;      /* UM_LBMRD_DATAGRAM_MAX bytes; NULL without translation */
     struct um_map by_address; /* struct client by address and port */
     struct um_map addresses;  /* struct address; each has clients */
     struct budget newcomers;
@@ -148,6 +152,21 @@ static bool pay(struct um_lbmrd *engine, struct address *address, uint64_t now_n
 
 /* ---- clients ---- */
 
+static bool make_groups(struct um_lbmrd *engine)
+{
+    const struct um_lbmrd_nat *nat = engine->config.nat;
+    engine->group_count = 1 + (nat == NULL ? 0 : (size_t)um_lbmrd_nat_domains(nat));
+    engine->groups = um_calloc(engine->group_count, sizeof *engine->groups);
+    engine->translated = nat == NULL ? NULL : um_malloc(UM_LBMRD_DATAGRAM_MAX);
+    if (engine->groups == NULL || (nat != NULL && engine->translated == NULL)) {
+        return false;
+    }
+    for (size_t i = 0; i < engine->group_count; i++) {
+        um_list_init(&engine->groups[i]);
+    }
+    return true;
+}
+
 struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t now_ns)
 {
     struct um_lbmrd *engine = um_calloc(1, sizeof(*engine));
@@ -158,6 +177,10 @@ struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t 
     um_list_init(&engine->clients);
     um_map_init(&engine->by_address, NULL);
     um_map_init(&engine->addresses, NULL);
+    if (!make_groups(engine)) {
+        um_lbmrd_destroy(engine);
+        return NULL;
+    }
     engine->newcomers = full_budget(engine, now_ns);
     engine->created_ns = now_ns;
     engine->start_bytes = (int64_t)config->start_burst;
@@ -181,6 +204,7 @@ static void remove_client(struct um_lbmrd *engine, struct client *client)
 {
     struct address *address = client->address;
     um_list_remove(&client->node);
+    um_list_remove(&client->group_node);
     um_map_remove(&engine->by_address, client->key, KEY_LEN);
     address->established -= client->established;
     um_free(client);
@@ -202,6 +226,8 @@ void um_lbmrd_destroy(struct um_lbmrd *engine)
     }
     um_map_clear(&engine->by_address);
     um_map_clear(&engine->addresses);
+    um_free(engine->groups);
+    um_free(engine->translated);
     um_free(engine);
 }
 
@@ -245,6 +271,15 @@ static bool make_room(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip)
     return true;
 }
 
+/* Those that get the same bytes as a client of this address. */
+static struct um_list *group_of(struct um_lbmrd *engine, uint32_t ip)
+{
+    const struct um_lbmrd_nat *nat = engine->config.nat;
+    int domain = nat == NULL ? UM_LBMRD_NO_DOMAIN : um_lbmrd_nat_domain_of(nat, ip);
+    bool translates = nat != NULL && um_lbmrd_nat_translates_for(nat, domain);
+    return &engine->groups[translates ? 1 + domain : 0];
+}
+
 /* NULL: out of memory. */
 static struct client *new_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
 {
@@ -264,6 +299,7 @@ static struct client *new_client(struct um_lbmrd *engine, uint64_t now_ns, uint3
     }
     client->address->clients++;
     um_list_push_back(&engine->clients, &client->node);
+    um_list_push_back(group_of(engine, ip), &client->group_node);
     if (um_map_put(&engine->by_address, client->key, KEY_LEN, client) != 0) {
         remove_client(engine, client);
         return NULL;
@@ -363,12 +399,34 @@ static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
     return false;
 }
 
+/* To all clients, their sender among them; translated once for each domain. */
+static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t sender)
+{
+    for (size_t i = 0; i < engine->group_count; i++) {
+        struct um_list *group = &engine->groups[i], *it, *next;
+        const uint8_t *bytes = data;
+        if (um_list_first(group) == NULL) {
+            continue;
+        }
+        if (i > 0 && len <= UM_LBMRD_DATAGRAM_MAX) {
+            memcpy(engine->translated, data, len);
+            engine->stats.translated +=
+                um_lbmrd_nat_rewrite(engine->config.nat, (int)i - 1, sender, engine->translated, len);
+            bytes = engine->translated;
+        }
+        UM_LIST_FOREACH_SAFE(it, next, group)
+        {
+            const struct client *client = UM_CONTAINER_OF(it, struct client, group_node);
+            send_to(engine, now_ns, client->ip, client->port, bytes, len);
+        }
+    }
+}
+
 void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *data, size_t len, uint32_t ip,
                           uint16_t port)
 {
     static const uint8_t answer[UM_LBMR_HEADER_LEN] = {0, 0, 0, 0};
     struct um_lbmr_msg msg;
-    struct um_list *it, *next;
     unsigned detail = 0;
     engine->stats.received++;
     if (ip == engine->config.own_ip && port == engine->config.own_port) {
@@ -409,11 +467,7 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
             ip_text(ip, text), port, um_map_count(&engine->by_address));
         return;
     }
-    UM_LIST_FOREACH_SAFE(it, next, &engine->clients)
-    {
-        const struct client *client = UM_CONTAINER_OF(it, struct client, node);
-        send_to(engine, now_ns, client->ip, client->port, data, len);
-    }
+    forward(engine, now_ns, data, len, ip);
 }
 
 void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)

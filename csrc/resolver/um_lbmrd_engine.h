@@ -7,12 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "resolver/um_lbmrd_nat.h"
+
 /* Nothing in the protocol proves that a sender has the address it claims. So every address has a bound, and what it may
  * have sent to others has a budget; whoever is new shares one more budget with all others that are. */
 #define UM_LBMRD_MAX_CLIENTS 16384        /* default bound; a forged sender can fill the table, not the memory */
 #define UM_LBMRD_MAX_ADDRESS_CLIENTS 1024 /* default bound of clients (ports) with one address */
 #define UM_LBMRD_OUTPUT_RATE (16u << 20)  /* default budget: bytes a second of what an address sends, copies too */
 #define UM_LBMRD_OUTPUT_BURST (32u << 20)
+#define UM_LBMRD_DATAGRAM_MAX 65536
 /* What a datagram costs grows with the clients, and so does what those that have been here for a while may send. */
 #define UM_LBMRD_MAX_OUTPUT_RATE (512ull << 20) /* default: no address gets more, however many clients there are */
 #define UM_LBMRD_START_BURST (32ull << 30)      /* default: for all that are there when the daemon starts, together */
@@ -26,12 +29,14 @@ struct um_lbmrd_config {
     uint64_t start_burst; /* bytes: what newcomers may have sent in the first seconds of the daemon, beside that */
     uint32_t own_ip; /* network order; a datagram that claims to come from here is dropped, it would circle for ever */
     uint16_t own_port;
+    const struct um_lbmrd_nat *nat; /* outlives the engine; NULL: nothing is translated */
     /* Send one datagram; ip in network order, port in host order. 0 or an errno value. */
     int (*send)(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len);
     void *arg;
 };
 
 struct um_lbmrd_stats {
+    uint64_t translated; /* pairs of address and port replaced in copies for other domains */
     uint64_t received, keepalives, forwarded, send_errors, invalid, from_self, refused_clients;
     uint64_t evicted_clients; /* silent for a while when the table was full and somebody new came */
     uint64_t over_budget;     /* datagrams not forwarded: their address, or the newcomers, had used up their budget */
@@ -43,7 +48,7 @@ struct um_lbmrd;
 struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t now_ns); /* NULL: out of memory */
 void um_lbmrd_destroy(struct um_lbmrd *engine);
 
-/* A datagram as received; 0.0.0.0 addresses inside are replaced in place. */
+/* A datagram of at most UM_LBMRD_DATAGRAM_MAX bytes, as received; 0.0.0.0 addresses inside are replaced in place. */
 void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *data, size_t len, uint32_t ip,
                           uint16_t port);
 /* To be called at or after um_lbmrd_next_timer(); removes clients that have been silent. */

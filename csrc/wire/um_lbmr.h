@@ -321,6 +321,26 @@ enum um_lbmr_fault um_lbmr_validate_message(const struct um_lbmr_msg *msg, unsig
 /* The whole datagram: header, trailer and every record and option. `detail` may be NULL. */
 enum um_lbmr_fault um_lbmr_validate(const uint8_t *data, size_t len, unsigned *detail);
 
+/* ---- addresses in advertisements (um_lbmr_places.c) --------------------- */
+
+/* An address with its port in a TIR: of its transport, and of those options that have one. */
+struct um_lbmr_place {
+    size_t ip, port;   /* where they stand in the datagram; 4 and 2 bytes */
+    bool of_transport; /* the address that data comes from; it is the first of its TIR */
+    bool of_store;
+};
+
+struct um_lbmr_places {
+    size_t option; /* offset of the next one in the options */
+    unsigned pair; /* of that option; the transport's is taken before them */
+    bool transport_done;
+};
+
+/* The next place in a TIR from um_lbmr_next_tir; start with zeroed *places. `data` is the datagram. False at the end.
+ * LBT-IPC and LBT-SMX have no address. */
+bool um_lbmr_next_place(const uint8_t *data, const struct um_lbmr_tir *tir, struct um_lbmr_places *places,
+                        struct um_lbmr_place *out);
+
 /* Replace 0.0.0.0 by ip (network order) in the transport blocks and in the UME source, late join, EXFUNC and ULB
  * addresses of every TIR of a valid datagram. Store addresses stay. Returns how many were replaced. */
 unsigned um_lbmr_substitute_address(uint8_t *data, size_t len, uint32_t ip);

@@ -2,7 +2,6 @@
  * and the length checks of the formats that are only skipped.
  * Pure functions, any thread. */
 #include "wire/um_lbmr.h"
-#include "wire/um_transport_place.h"
 
 enum um_lbmr_fault um_lbmr_decode_ctxinfo(const struct um_lbmr_msg *msg, struct um_lbmr_ctxinfo *out)
 {
@@ -355,64 +354,4 @@ enum um_lbmr_fault um_lbmr_validate(const uint8_t *data, size_t len, unsigned *d
         fault = um_lbmr_check_type(&msg, detail);
     }
     return fault == UM_LBMR_OK ? um_lbmr_validate_message(&msg, detail) : fault;
-}
-
-static unsigned substitute(uint8_t *field, uint32_t ip)
-{
-    static const uint8_t zero[4];
-    if (memcmp(field, zero, 4) != 0) {
-        return 0;
-    }
-    memcpy(field, &ip, 4);
-    return 1;
-}
-
-/* Offset of the source address inside each option that has one. */
-static size_t option_address_offset(uint8_t type)
-{
-    switch (type) {
-    case UM_LBMR_OPT_UME:
-        return 12;
-    case UM_LBMR_OPT_LATE_JOIN:
-    case UM_LBMR_OPT_EXFUNC:
-        return 8;
-    case UM_LBMR_OPT_ULB:
-        return 20;
-    default:
-        return 0;
-    }
-}
-
-static unsigned substitute_tir(uint8_t *data, const struct um_lbmr_tir *tir, uint32_t ip)
-{
-    unsigned replaced = 0;
-    if (tir->transport.known && um_transport_place(tir->transport.code) != UM_PLACE_MEMORY) {
-        replaced += substitute(data + (tir->info.ptr - data), ip);
-    }
-    for (size_t at = 0; at < tir->options.len; at += tir->options.ptr[at + 1]) {
-        size_t offset = option_address_offset(tir->options.ptr[at]);
-        if (offset != 0) {
-            replaced += substitute(data + (tir->options.ptr - data) + at + offset, ip);
-        }
-    }
-    return replaced;
-}
-
-unsigned um_lbmr_substitute_address(uint8_t *data, size_t len, uint32_t ip)
-{
-    struct um_lbmr_msg msg;
-    struct um_lbmr_cursor cursor;
-    struct um_lbmr_tqr tqr;
-    struct um_lbmr_tir tir;
-    unsigned detail, replaced = 0;
-    if (um_lbmr_parse(data, len, &msg, &detail) != UM_LBMR_OK) {
-        return 0;
-    }
-    um_lbmr_records(&msg, &cursor);
-    while (um_lbmr_next_tqr(&cursor, &tqr)) {
-    }
-    while (um_lbmr_next_tir(&cursor, &tir)) {
-        replaced += substitute_tir(data, &tir, ip);
-    }
-    return replaced;
 }

@@ -1,4 +1,5 @@
-/* Fuzz target: XML configuration from memory, then the search for objects of several names. Includes are refused and
+/* Fuzz target: XML configuration from memory, then the search for objects of several names; the same text as the
+ * configuration of lbmrd. Includes are refused and
  * host names resolve to nothing, so no input reaches a file or the network. */
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,7 @@
 #include "config/um_config.h"
 #include "config/um_option_value.h"
 #include "config/um_xml.h"
+#include "resolver/um_lbmrd_config.h"
 
 static int no_host(const char *name, struct in_addr *out)
 {
@@ -31,6 +33,16 @@ static void search(struct um_xml *xml, enum um_option_scope scope, const struct 
     }
 }
 
+static void read_as_lbmrd(const uint8_t *data, size_t size)
+{
+    struct um_lbmrd_file file;
+    if (um_lbmrd_file_read("fuzz", (const char *)data, size, &file) == 0) {
+        int domain = um_lbmrd_nat_domain_of(file.nat, 0x0a01010au);
+        um_lbmrd_nat_translates_for(file.nat, domain);
+    }
+    um_lbmrd_file_clear(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,5 +62,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     um_xml_free(xml);
+    read_as_lbmrd(data, size);
     return 0;
 }

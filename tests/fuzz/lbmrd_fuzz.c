@@ -1,5 +1,6 @@
-/* Fuzz target: the resolution daemon. A row of datagrams, each behind a byte for its sender and two for its length; a
- * length of 0 lets time pass. Clients stay within their bound; a sender gets no more back than it sent. */
+/* Fuzz target: the resolution daemon, with address translation. A row of datagrams, each behind a byte for its sender
+ * and two for its length; a length of 0 lets time pass. Clients stay within their bound; a sender gets no more back
+ * than it sent; what is forwarded is valid, translated or not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "base/um_log.h"
 #include "base/um_timer.h"
 #include "resolver/um_lbmrd_engine.h"
+#include "wire/um_lbmr.h"
 
 #define CLIENTS 8u
 #define ADDRESS_CLIENTS 4u
@@ -29,6 +31,9 @@ static int on_send(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, s
     for (size_t i = 0; i < len; i++) { /* touch every byte */
         sink ^= data[i];
     }
+    if (um_lbmr_validate(data, len, NULL) != UM_LBMR_OK) {
+        abort();
+    }
     return ++world->sent % 7 == 0 ? 11 : 0;
 }
 
@@ -37,11 +42,39 @@ static int discard(int level, const char *message, void *clientd)
     return 0;
 }
 
+/* Senders are 10.0.0.10 to 10.0.0.13 and their like in 11/8 and so on; two of them are in domains of their own. */
+static struct um_lbmrd_nat *make_nat(void)
+{
+    static const struct um_lbmrd_rule rules[] = {
+        {0x0a00000a, 0x0101a8c0, UM_LBMRD_ANY_PORT, UM_LBMRD_ANY_PORT},
+        {0x00000000, 0x0201a8c0, UM_LBMRD_ANY_PORT, 0xffff},
+        {0x0101a8c0, 0x0a00000a, 0, UM_LBMRD_ANY_PORT},
+    };
+    struct um_lbmrd_nat *nat = um_lbmrd_nat_create();
+    for (int domain = 0; nat != NULL && domain < 3; domain++) {
+        um_lbmrd_nat_add_domain(nat);
+    }
+    if (nat == NULL || um_lbmrd_nat_add_network(nat, 0, 0x0a00000a, 8) != 0 ||
+        um_lbmrd_nat_add_network(nat, 1, 0x0a00000b, 32) != 0 || um_lbmrd_nat_add_network(nat, 2, 0, 0) != 0) {
+        abort();
+    }
+    for (int i = 0; i < 9; i++) {
+        if (um_lbmrd_nat_add_rule(nat, i % 3, (i / 3 + i) % 3, &rules[i % 3]) != 0) {
+            abort();
+        }
+    }
+    if (um_lbmrd_nat_ready(nat) != 0) {
+        abort();
+    }
+    return nat;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world world = {0};
+    struct um_lbmrd_nat *nat = make_nat();
     struct um_lbmrd_config config = {.ttl_ns = 5 * UM_NS_PER_SEC,
                                      .activity_ns = UM_NS_PER_SEC,
                                      .max_clients = CLIENTS,
@@ -50,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      .output_burst = 200000,
                                      .own_ip = 0x0100007f,
                                      .own_port = 15380,
+                                     .nat = nat,
                                      .send = on_send,
                                      .arg = &world};
     uint64_t now_ns = UM_NS_PER_SEC;
@@ -84,5 +118,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= 3 + len;
     }
     um_lbmrd_destroy(engine);
+    um_lbmrd_nat_destroy(nat);
     return 0;
 }

@@ -75,9 +75,9 @@ def test_lbmrd_port_in_use(host: Host) -> None:
         (("-i", "10.77.0.0/16"), "Lbmrd-10729-1: Invalid interface [10.77.0.0/16] specified"),
         (("--port=70000",), "--port 70000: must be a number from 1 to 65535"),
         (("--nonsense",), "Usage: "),
-        (("-v", "x.xml"), "not supported by this version"),
-        (("-d",), "not supported by this version"),
-        (("lbmrd.xml",), "not supported by this version"),
+        (("-v",), "name the configuration file"),
+        (("-v", "/nowhere/x.xml"), "/nowhere/x.xml: cannot be opened"),
+        (("/nowhere/lbmrd.xml",), "/nowhere/lbmrd.xml: cannot be opened"),
         (("-L", "/nowhere/lbmrd.log", "-i", "127.0.0.1"), "cannot open log file /nowhere/lbmrd.log"),
     ],
 )

@@ -115,6 +115,13 @@ def test_i1_the_install_tree_has_headers_libraries_and_programs(tree: Path) -> N
     assert (tree / "bin" / "minsrc").is_file()
 
 
+def test_i1_the_service_starts_the_installed_daemon(tree: Path) -> None:
+    text = (tree / "share" / "libum" / "systemd" / "lbmrd.service").read_text()
+    start = next(line for line in text.splitlines() if line.startswith("ExecStart="))
+    assert start.endswith("/bin/lbmrd $LBMRD_OPTIONS") and "@" not in start
+    assert "Type=notify" in text and "NoNewPrivileges=yes" in text
+
+
 def test_i1_installed_files_do_not_mention_the_build_tree(tree: Path) -> None:
     libraries = library_directory(tree)
     for path in [*libraries.glob("pkgconfig/*"), *libraries.glob("cmake/um/*")]:

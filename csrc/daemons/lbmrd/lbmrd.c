@@ -1,16 +1,14 @@
 /* lbmrd: forwards topic resolution datagrams between its clients, for networks
- * without multicast. Command line, log, socket and the loop around the engine
- * in resolver/; one thread. */
+ * without multicast. Log, socket and the loop around the engine in resolver/;
+ * one thread. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -21,16 +19,12 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_iface.h"
+#include "lbmrd_settings.h"
+#include "net/um_notify.h"
 #include "net/um_socket.h"
 #include "resolver/um_lbmrd_engine.h"
 
-#define DATAGRAM_MAX 65536
 #define DATAGRAMS_PER_WAKE 256 /* then signals and the activity check get their turn */
-
-struct settings {
-    uint64_t activity_ms, ttl_s, port, rcvbuf, sndbuf;
-    const char *interface, *logfile;
-};
 
 static FILE *log_file;
 static volatile sig_atomic_t stopping;
@@ -55,108 +49,6 @@ static int on_log(int level, const char *message, void *clientd)
             names[level >= 1 && level <= UM_LOG_DEBUG ? level : 0], message);
     fflush(log_file);
     return 0;
-}
-
-static void print_usage(FILE *out, const char *path)
-{
-    fprintf(out,
-            "%s, libum version %s\n"
-            "Forwards topic resolution datagrams between its clients.\n"
-            "Usage: %s [options]\n"
-            "  -a, --activity=IVL     check clients every IVL milliseconds (60000)\n"
-            "  -d, --dump-dtd         the DTD of configuration files: not supported by this version\n"
-            "  -h, --help             show this text\n"
-            "  -i, --interface=ADDR   listen here: address, network (10.0.0.0/8), \"\\\"eth0\\\"\" or host name\n"
-            "                         (0.0.0.0: the first interface found)\n"
-            "  -L, --logfile=FILE     append log lines to FILE (standard output)\n"
-            "  -p, --port=PORT        UDP port (15380)\n"
-            "  -t, --ttl=TTL          forget clients that are silent for TTL seconds (60)\n"
-            "  -r, --rcv-buf=SIZE     receive buffer in bytes (1048576)\n"
-            "  -s, --snd-buf=SIZE     send buffer in bytes (1048576)\n"
-            "  -v, --validate         check a configuration file: not supported by this version\n",
-            path, UM_VERSION, path);
-}
-
-static bool parse_number(const char *path, const char *option, const char *text, uint64_t low, uint64_t high,
-                         uint64_t *out)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < low || value > high) {
-        fprintf(stderr, "%s: --%s %s: must be a number from %" PRIu64 " to %" PRIu64 "\n", path, option, text, low,
-                high);
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static int refuse(const char *path, const char *what)
-{
-    fprintf(stderr,
-            "%s: %s: XML configuration (address translation) is not supported by this version; "
-            "use the command line options, see --help\n",
-            path, what);
-    return 1;
-}
-
-static const struct option long_options[] = {{"activity", required_argument, NULL, 'a'},
-                                             {"dump-dtd", no_argument, NULL, 'd'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {"interface", required_argument, NULL, 'i'},
-                                             {"logfile", required_argument, NULL, 'L'},
-                                             {"port", required_argument, NULL, 'p'},
-                                             {"ttl", required_argument, NULL, 't'},
-                                             {"rcv-buf", required_argument, NULL, 'r'},
-                                             {"snd-buf", required_argument, NULL, 's'},
-                                             {"validate", no_argument, NULL, 'v'},
-                                             {NULL, 0, NULL, 0}};
-
-/* -1: go on; else the exit status. */
-static int parse_arguments(int argc, char **argv, struct settings *settings)
-{
-    int letter;
-    while ((letter = getopt_long(argc, argv, "a:dhi:L:p:t:r:s:v", long_options, NULL)) != -1) {
-        bool ok = true;
-        switch (letter) {
-        case 'a':
-            ok = parse_number(argv[0], "activity", optarg, 1, 86400000, &settings->activity_ms);
-            break;
-        case 'd':
-            return refuse(argv[0], "--dump-dtd");
-        case 'h':
-            print_usage(stdout, argv[0]);
-            return 0;
-        case 'i':
-            settings->interface = optarg;
-            break;
-        case 'L':
-            settings->logfile = optarg;
-            break;
-        case 'p':
-            ok = parse_number(argv[0], "port", optarg, 1, 65535, &settings->port);
-            break;
-        case 't':
-            ok = parse_number(argv[0], "ttl", optarg, 1, 86400, &settings->ttl_s);
-            break;
-        case 'r':
-            ok = parse_number(argv[0], "rcv-buf", optarg, 1, 1u << 30, &settings->rcvbuf);
-            break;
-        case 's':
-            ok = parse_number(argv[0], "snd-buf", optarg, 1, 1u << 30, &settings->sndbuf);
-            break;
-        case 'v':
-            return refuse(argv[0], "--validate");
-        default:
-            print_usage(stderr, argv[0]);
-            return 1;
-        }
-        if (!ok) {
-            return 1;
-        }
-    }
-    return optind < argc ? refuse(argv[0], argv[optind]) : -1;
 }
 
 static int send_datagram(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len)
@@ -211,7 +103,7 @@ static void receive_some(int fd, struct um_lbmrd *engine, uint8_t *buffer)
     for (int i = 0; i < DATAGRAMS_PER_WAKE; i++) {
         struct sockaddr_in from;
         socklen_t from_len = sizeof(from);
-        ssize_t len = recvfrom(fd, buffer, DATAGRAM_MAX, MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
+        ssize_t len = recvfrom(fd, buffer, UM_LBMRD_DATAGRAM_MAX, MSG_DONTWAIT, (struct sockaddr *)&from, &from_len);
         if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
             return;
         }
@@ -224,7 +116,7 @@ static void receive_some(int fd, struct um_lbmrd *engine, uint8_t *buffer)
 
 static int run(int fd, struct um_lbmrd *engine, const sigset_t *while_waiting)
 {
-    uint8_t *buffer = um_malloc(DATAGRAM_MAX);
+    uint8_t *buffer = um_malloc(UM_LBMRD_DATAGRAM_MAX);
     if (buffer == NULL) {
         return 1;
     }
@@ -241,7 +133,7 @@ static int run(int fd, struct um_lbmrd *engine, const sigset_t *while_waiting)
     return 0;
 }
 
-static int serve(const struct settings *settings, const sigset_t *while_waiting)
+static int serve(const struct lbmrd_settings *settings, const sigset_t *while_waiting)
 {
     struct in_addr addr;
     char name[INET_ADDRSTRLEN];
@@ -257,7 +149,7 @@ static int serve(const struct settings *settings, const sigset_t *while_waiting)
     }
     um_socket_set_rcvbuf(fd, settings->rcvbuf, UM_SIZE_SET, "--rcv-buf", "Lbmrd-um-6");
     um_socket_set_sndbuf(fd, settings->sndbuf, UM_SIZE_SET, "--snd-buf", "Lbmrd-um-6");
-    struct um_lbmrd_config config = {.ttl_ns = settings->ttl_s * 1000000000ull,
+    struct um_lbmrd_config config = {.ttl_ns = settings->ttl_ms * 1000000ull,
                                      .activity_ns = settings->activity_ms * 1000000ull,
                                      .max_clients = UM_LBMRD_MAX_CLIENTS,
                                      .max_address_clients = UM_LBMRD_MAX_ADDRESS_CLIENTS,
@@ -267,6 +159,7 @@ static int serve(const struct settings *settings, const sigset_t *while_waiting)
                                      .start_burst = UM_LBMRD_START_BURST,
                                      .own_ip = addr.s_addr,
                                      .own_port = (uint16_t)settings->port,
+                                     .nat = settings->file.nat,
                                      .send = send_datagram,
                                      .arg = &fd};
     struct um_lbmrd *engine = um_lbmrd_create(&config, um_clock_ns());
@@ -274,14 +167,16 @@ static int serve(const struct settings *settings, const sigset_t *while_waiting)
     if (engine != NULL) {
         um_log(UM_LOG_INFO, "Lbmrd-um-7", "lbmrd started on %s:%u", inet_ntop(AF_INET, &addr, name, sizeof(name)),
                (unsigned)settings->port);
+        um_notify("READY=1");
         status = run(fd, engine, while_waiting);
+        um_notify("STOPPING=1");
         const struct um_lbmrd_stats *stats = um_lbmrd_stats(engine);
         um_log(UM_LOG_INFO, "Lbmrd-um-8",
                "lbmrd ends: %" PRIu64 " datagrams received, %" PRIu64 " sent, %" PRIu64 " invalid, %" PRIu64
                " send errors, %" PRIu64 " from itself, %" PRIu64 " circling, %" PRIu64 " clients refused, %" PRIu64
-               " evicted, %" PRIu64 " datagrams over budget",
+               " evicted, %" PRIu64 " datagrams over budget, %" PRIu64 " addresses translated",
                stats->received, stats->forwarded, stats->invalid, stats->send_errors, stats->from_self, stats->circling,
-               stats->refused_clients, stats->evicted_clients, stats->over_budget);
+               stats->refused_clients, stats->evicted_clients, stats->over_budget, stats->translated);
         um_lbmrd_destroy(engine);
     }
     close(fd);
@@ -303,25 +198,30 @@ static void take_signals(sigset_t *while_waiting)
     sigaction(SIGTERM, &action, NULL);
 }
 
-int main(int argc, char **argv)
+static int run_daemon(const char *path, const struct lbmrd_settings *settings)
 {
-    struct settings settings = {
-        .activity_ms = 60000, .ttl_s = 60, .port = 15380, .rcvbuf = 1048576, .sndbuf = 1048576, .interface = "0.0.0.0"};
     sigset_t while_waiting;
-    int status = parse_arguments(argc, argv, &settings);
-    if (status >= 0) {
-        return status;
-    }
-    log_file = settings.logfile != NULL ? fopen(settings.logfile, "a") : stdout;
+    log_file = settings->logfile != NULL ? fopen(settings->logfile, "a") : stdout;
     if (log_file == NULL) {
-        fprintf(stderr, "%s: cannot open log file %s: %s\n", argv[0], settings.logfile, strerror(errno));
+        fprintf(stderr, "%s: cannot open log file %s: %s\n", path, settings->logfile, strerror(errno));
         return 1;
     }
     um_log_set_proc(on_log, NULL);
     take_signals(&while_waiting);
-    status = serve(&settings, &while_waiting);
+    int status = serve(settings, &while_waiting);
     if (log_file != stdout) {
         fclose(log_file);
     }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct lbmrd_settings settings;
+    int status = lbmrd_settings_read(argc, argv, &settings);
+    if (status < 0) {
+        status = run_daemon(argv[0], &settings);
+    }
+    lbmrd_settings_clear(&settings);
     return status;
 }
