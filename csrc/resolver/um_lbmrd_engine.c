@@ -28,9 +28,10 @@
     64 /* that an address may send for each client while all are new: its initial phase, and then some */
 #define SILENT_NS (15 * UM_NS_PER_SEC) /* a client that was not heard for so long makes room in a full table */
 
-/* What may be sent to others. May be overdrawn by one datagram, so that any datagram can be paid. */
+/* What may be sent to others, or the time that may be spent on it. May be overdrawn by one datagram, so that any
+ * datagram can be paid. */
 struct budget {
-    int64_t bytes;
+    int64_t left; /* bytes or nanoseconds */
     uint64_t filled_ns;
 };
 
@@ -71,7 +72,7 @@ struct um_lbmrd {
     uint8_t *translated;      /* UM_LBMRD_DATAGRAM_MAX bytes; NULL without translation */
     struct um_map by_address; /* struct client by address and port */
     struct um_map addresses;  /* struct address; each has clients */
-    struct budget newcomers;
+    struct budget newcomers, newcomers_time;
     uint64_t created_ns;
     int64_t start_bytes; /* left of config.start_burst */
     uint64_t next_check_ns;
@@ -83,7 +84,7 @@ struct um_lbmrd {
 
 static struct budget full_budget(const struct um_lbmrd *engine, uint64_t now_ns)
 {
-    return (struct budget){.bytes = (int64_t)engine->config.output_burst, .filled_ns = now_ns};
+    return (struct budget){.left = (int64_t)engine->config.output_burst, .filled_ns = now_ns};
 }
 
 static void refill(struct budget *budget, uint64_t now_ns, uint64_t rate, uint64_t burst)
@@ -94,19 +95,19 @@ static void refill(struct budget *budget, uint64_t now_ns, uint64_t rate, uint64
     int64_t more = (int64_t)((double)rate * (double)passed_ns / (double)UM_NS_PER_SEC);
     if (more > 0) {
         budget->filled_ns = now_ns;
-        budget->bytes += more;
+        budget->left += more;
     }
-    if (budget->bytes > (int64_t)burst) {
-        budget->bytes = (int64_t)burst;
+    if (budget->left > (int64_t)burst) {
+        budget->left = (int64_t)burst;
     }
 }
 
 static bool spend(struct budget *budget, int64_t cost)
 {
-    if (budget->bytes <= 0) {
+    if (budget->left <= 0) {
         return false;
     }
-    budget->bytes -= cost;
+    budget->left -= cost;
     return true;
 }
 
@@ -134,20 +135,33 @@ static bool pay_as_starter(struct um_lbmrd *engine, struct address *address, int
     return true;
 }
 
+/* Who pays for what is forwarded. */
+enum payer { PAYER_NOBODY, PAYER_ADDRESS, PAYER_START, PAYER_NEWCOMERS };
+
+static enum payer pay_as_newcomer(struct um_lbmrd *engine, uint64_t now_ns, int64_t cost)
+{
+    const struct um_lbmrd_config *config = &engine->config;
+    refill(&engine->newcomers, now_ns, config->output_rate, config->output_burst);
+    refill(&engine->newcomers_time, now_ns, config->time_rate, config->time_burst);
+    if (config->cpu_ns != NULL && engine->newcomers_time.left <= 0) {
+        return PAYER_NOBODY;
+    }
+    return spend(&engine->newcomers, cost) ? PAYER_NEWCOMERS : PAYER_NOBODY;
+}
+
 /* May this be forwarded? Then it is paid by its address, or, as long as that is new, by all newcomers together: a
  * sender that takes a new address for each datagram has no more than one that keeps its own. */
-static bool pay(struct um_lbmrd *engine, struct address *address, uint64_t now_ns, size_t len)
+static enum payer pay(struct um_lbmrd *engine, struct address *address, uint64_t now_ns, size_t len)
 {
     int64_t cost = (int64_t)(um_map_count(&engine->by_address) * (len + COPY_COST));
     if (address != NULL && now_ns - address->since_ns >= KNOWN_NS) {
         refill_address(engine, address, now_ns);
-        return spend(&address->budget, cost);
+        return spend(&address->budget, cost) ? PAYER_ADDRESS : PAYER_NOBODY;
     }
     if (address != NULL && pay_as_starter(engine, address, cost)) {
-        return true;
+        return PAYER_START;
     }
-    refill(&engine->newcomers, now_ns, engine->config.output_rate, engine->config.output_burst);
-    return spend(&engine->newcomers, cost);
+    return pay_as_newcomer(engine, now_ns, cost);
 }
 
 /* ---- clients ---- */
@@ -182,6 +196,7 @@ struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t 
         return NULL;
     }
     engine->newcomers = full_budget(engine, now_ns);
+    engine->newcomers_time = (struct budget){.left = (int64_t)config->time_burst, .filled_ns = now_ns};
     engine->created_ns = now_ns;
     engine->start_bytes = (int64_t)config->start_burst;
     engine->next_check_ns = now_ns + config->activity_ns;
@@ -457,7 +472,8 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
     if (circles(engine, now_ns, data, len, ip, port)) {
         return;
     }
-    if (!pay(engine, find_address(engine, ip), now_ns, len)) {
+    enum payer payer = pay(engine, find_address(engine, ip), now_ns, len);
+    if (payer == PAYER_NOBODY) {
         char text[INET_ADDRSTRLEN];
         engine->stats.over_budget++;
         um_log_limited(
@@ -467,7 +483,15 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
             ip_text(ip, text), port, um_map_count(&engine->by_address));
         return;
     }
+    if (payer != PAYER_NEWCOMERS || engine->config.cpu_ns == NULL) {
+        forward(engine, now_ns, data, len, ip);
+        return;
+    }
+    uint64_t begin_ns = engine->config.cpu_ns(engine->config.arg);
     forward(engine, now_ns, data, len, ip);
+    uint64_t used_ns = engine->config.cpu_ns(engine->config.arg) - begin_ns;
+    engine->newcomers_time.left -= (int64_t)used_ns;
+    engine->stats.newcomers_ns += used_ns;
 }
 
 void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)

@@ -16,6 +16,8 @@
 #define UM_LBMRD_OUTPUT_RATE (16u << 20)  /* default budget: bytes a second of what an address sends, copies too */
 #define UM_LBMRD_OUTPUT_BURST (32u << 20)
 #define UM_LBMRD_DATAGRAM_MAX 65536
+#define UM_LBMRD_TIME_RATE 100000000u /* default: nanoseconds of processor time a second for what newcomers send */
+#define UM_LBMRD_TIME_BURST 500000000u
 /* What a datagram costs grows with the clients, and so does what those that have been here for a while may send. */
 #define UM_LBMRD_MAX_OUTPUT_RATE (512ull << 20) /* default: no address gets more, however many clients there are */
 #define UM_LBMRD_START_BURST (32ull << 30)      /* default: for all that are there when the daemon starts, together */
@@ -27,9 +29,12 @@ struct um_lbmrd_config {
     uint64_t output_rate, output_burst; /* bytes a second, bytes: of each address, and of the newcomers together */
     uint64_t max_output_rate;           /* bytes a second that the budget of an address grows to; 0: it does not grow */
     uint64_t start_burst; /* bytes: what newcomers may have sent in the first seconds of the daemon, beside that */
+    uint64_t time_rate,
+        time_burst;  /* nanoseconds a second, nanoseconds: of processor time, for the newcomers together */
     uint32_t own_ip; /* network order; a datagram that claims to come from here is dropped, it would circle for ever */
     uint16_t own_port;
     const struct um_lbmrd_nat *nat; /* outlives the engine; NULL: nothing is translated */
+    uint64_t (*cpu_ns)(void *arg);  /* time used by this thread; NULL: newcomers have a budget of bytes only */
     /* Send one datagram; ip in network order, port in host order. 0 or an errno value. */
     int (*send)(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len);
     void *arg;
@@ -40,6 +45,7 @@ struct um_lbmrd_stats {
     uint64_t received, keepalives, forwarded, send_errors, invalid, from_self, refused_clients;
     uint64_t evicted_clients; /* silent for a while when the table was full and somebody new came */
     uint64_t over_budget;     /* datagrams not forwarded: their address, or the newcomers, had used up their budget */
+    uint64_t newcomers_ns;    /* processor time used for what newcomers sent */
     uint64_t circling; /* came back from another daemon that had been made a client (a forged address does that) */
 };
 

@@ -58,6 +58,13 @@ static int send_datagram(void *arg, uint32_t ip, uint16_t port, const uint8_t *d
     return sent < 0 ? errno : 0;
 }
 
+static uint64_t used_ns(void *arg)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 /* 0.0.0.0 means the first interface that is up, one that leads out of the host if there is any. */
 static bool first_interface(struct in_addr *out)
 {
@@ -157,9 +164,12 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
                                      .output_burst = UM_LBMRD_OUTPUT_BURST,
                                      .max_output_rate = UM_LBMRD_MAX_OUTPUT_RATE,
                                      .start_burst = UM_LBMRD_START_BURST,
+                                     .time_rate = UM_LBMRD_TIME_RATE,
+                                     .time_burst = UM_LBMRD_TIME_BURST,
                                      .own_ip = addr.s_addr,
                                      .own_port = (uint16_t)settings->port,
                                      .nat = settings->file.nat,
+                                     .cpu_ns = used_ns,
                                      .send = send_datagram,
                                      .arg = &fd};
     struct um_lbmrd *engine = um_lbmrd_create(&config, um_clock_ns());

@@ -421,6 +421,52 @@ TEST(f10_the_start_is_bounded_for_each_client_and_in_all)
     um_lbmrd_destroy(engine);
 }
 
+static uint64_t used_time_ns;
+
+static int costly_send(void *arg, uint32_t to, uint16_t port, const uint8_t *data, size_t len)
+{
+    used_time_ns += 10000; /* 10 us a copy */
+    return record_send(arg, to, port, data, len);
+}
+
+static uint64_t used_time(void *arg)
+{
+    return used_time_ns;
+}
+
+TEST(f10_what_newcomers_send_has_a_budget_of_processor_time_and_others_do_not_feel_it)
+{
+    struct um_lbmrd_config config = {.ttl_ns = 60000 * MS,
+                                     .activity_ns = 60000 * MS,
+                                     .max_clients = 2000,
+                                     .max_address_clients = 1000,
+                                     .output_rate = 1u << 30,
+                                     .output_burst = 1u << 30,
+                                     .time_rate = 100 * MS,
+                                     .time_burst = 200 * MS,
+                                     .cpu_ns = used_time,
+                                     .send = costly_send};
+    memset(&wire, 0, sizeof(wire));
+    struct um_lbmrd *engine = um_lbmrd_create(&config, 0);
+    for (uint64_t now = 0; now <= 11000 * MS; now += 1000 * MS) {
+        for (uint16_t port = 1; port <= 1000; port++) {
+            keepalive_from(engine, now, "10.0.0.2", port);
+        }
+    }
+    uint64_t before = used_time_ns;
+    for (uint32_t i = 0; i < 10000; i++) { /* two seconds: each would take 10 ms and more */
+        query_from(engine, 11000 * MS + i * MS / 5, htonl(0x0b000000u + i), (uint16_t)(i + 1));
+    }
+    CHECK(used_time_ns - before >= 300 * MS);
+    CHECK(used_time_ns - before <= 200 * MS + 2 * 100 * MS + 20 * MS); /* burst, rate, one that is overdrawn */
+    CHECK_EQ(um_lbmrd_stats(engine)->newcomers_ns, used_time_ns - before);
+    CHECK(um_lbmrd_stats(engine)->over_budget > 9900);
+    wire.count = 0;
+    query_from(engine, 13000 * MS, ip("10.0.0.2"), 1); /* known: pays with bytes of its own */
+    CHECK(wire.count >= 1000);
+    um_lbmrd_destroy(engine);
+}
+
 TEST(f10_a_context_that_sends_no_keepalives_stays_served)
 {
     struct um_lbmrd *engine = make_engine(10);
