@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "csrc" / "config" / "options.def"
 TARGET = ROOT / "docs" / "options.md"
 SCOPES = ["context", "source", "receiver", "wildcard_receiver", "event_queue", "hfx", "xsp"]
-ACTED = {"ACTS": "yes", "NOT_YET": "not yet", "NO_EFFECT": "no effect", "REFUSED": "creation fails"}
+ACTED = {"ACTS": "yes", "NOT_YET": "not yet", "NO_EFFECT": "no effect"}
 TYPES = {
     "SWITCH": "0 or 1",
     "ADDRESS": "address",

@@ -49,7 +49,7 @@ class Option(NamedTuple):
     live: bool
     """Whether it may be set on an existing object."""
     acts: str
-    """yes, not yet, no effect, or creation fails (with any value but the default)."""
+    """yes, not yet or no effect."""
 
 
 Number = Union[int, str]

@@ -216,20 +216,9 @@ static int check_context_ranges(const struct um_context_options *o)
     return 0;
 }
 
-/* Security and compression are never silently left out. */
-static int check_refused(const struct um_context_options *o)
-{
-    if (o->compression != 0) {
-        return um_error(UM_EOPNOTSUPP, "CoreApi-9020-17",
-                        "context option compression %d: compression is not part of this version; set compression none",
-                        o->compression);
-    }
-    return 0;
-}
-
 static int check_context(const struct um_context_options *o)
 {
-    if (check_refused(o) != 0 || check_context_ranges(o) != 0) {
+    if (check_context_ranges(o) != 0) {
         return -1;
     }
     if (o->mim_sqn_window_size % o->mim_sqn_window_increment != 0) {

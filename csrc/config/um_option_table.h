@@ -37,7 +37,7 @@ enum um_option_kind {
 
 enum um_option_when { UM_WHEN_INIT, UM_WHEN_LIVE };
 enum um_option_order { UM_ORDER_NA, UM_ORDER_NETWORK, UM_ORDER_HOST };
-enum um_option_status { UM_STATUS_ACTS, UM_STATUS_NOT_YET, UM_STATUS_NO_EFFECT, UM_STATUS_REFUSED };
+enum um_option_status { UM_STATUS_ACTS, UM_STATUS_NOT_YET, UM_STATUS_NO_EFFECT };
 
 enum { UM_OPT_DEPRECATED = 1, UM_OPT_SESSION = 2, UM_OPT_EXTENSION = 4, UM_OPT_HIDDEN = 8 };
 

@@ -245,9 +245,8 @@ static ssize_t unpack(struct um_stream *stream, uint8_t *data, size_t len)
             got += take_plain(s, data + got, len - got);
             continue;
         }
-        enum um_lz4_rc rc = s->in.buf == NULL
-                                ? UM_LZ4_MORE
-                                : um_lz4_get_frame(s->in.buf->data + s->in.at, bytes_len(&s->in), &frame);
+        enum um_lz4_rc rc =
+            s->in.buf == NULL ? UM_LZ4_MORE : um_lz4_get_frame(s->in.buf->data + s->in.at, bytes_len(&s->in), &frame);
         if (rc == UM_LZ4_MORE || (got > 0 && (rc == UM_LZ4_CORRUPT || frame.orig_len > len - got))) {
             break;
         }

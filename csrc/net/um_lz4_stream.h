@@ -10,7 +10,7 @@
 /* The library, and memory for frames that streams use while they are on their way. Covering is for any thread. */
 struct um_lz4;
 
-struct um_lz4 *um_lz4_create(void);     /* NULL + error: not installed, no memory */
+struct um_lz4 *um_lz4_create(void);      /* NULL + error: not installed, no memory */
 void um_lz4_destroy(struct um_lz4 *lz4); /* when no stream is covered any more; NULL: no effect */
 /* Covers a stream, whichever side connected: both begin with the same hello. 0, or -1 + error: then it is as it was. */
 int um_lz4_cover(struct um_lz4 *lz4, struct um_stream *stream);

@@ -23,7 +23,7 @@ class Option(NamedTuple):
     live: bool
     """Whether it may be set on an existing object."""
     acts: str
-    """yes, not yet, no effect, or creation fails (with any value but the default)."""
+    """yes, not yet or no effect."""
 
 
 Number = Union[int, str]
@@ -562,7 +562,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
     "context": {
         "broker": Option("LIST_BROKER", "", None, None, (), "", False, "not yet"),
         "compatibility_include_pre_um_6_0_behavior": Option("SWITCH", "0", None, None, (), "", False, "not yet"),
-        "compression": Option("ENUM", "none", None, None, ("none", "lz4"), "", False, "creation fails"),
+        "compression": Option("ENUM", "none", None, None, ("none", "lz4"), "", False, "yes"),
         "context_name": Option("STRING", "", None, None, (), "", False, "yes"),
         "dbl_lbtrm_acceleration": Option("SWITCH", "0", None, None, (), "", False, "no effect"),
         "dbl_lbtru_acceleration": Option("SWITCH", "0", None, None, (), "", False, "no effect"),

@@ -6,6 +6,7 @@
 #include "base/um_clock.h"
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "net/um_lz4_stream.h"
 #include "net/um_tls.h"
 
 void um_stream_settings_of(const struct um_context_options *opts, struct um_stream_settings *out)
@@ -38,7 +39,10 @@ static const struct um_stream_filters *filters_of(const struct um_stream_layer *
 static int cover(const struct um_stream_layer *layer, struct um_stream *stream, enum um_stream_role role)
 {
     const struct um_stream_filters *filters = filters_of(layer);
-    return filters->tls != NULL ? um_tls_cover(filters->tls, stream, role) : 0;
+    if (filters->tls != NULL && um_tls_cover(filters->tls, stream, role) != 0) {
+        return -1;
+    }
+    return filters->lz4 != NULL ? um_lz4_cover(filters->lz4, stream) : 0;
 }
 
 static bool busy(const struct um_stream_layer *layer, uint64_t now_ns)
@@ -72,13 +76,20 @@ int um_stream_filters_init(struct um_stream_filters *filters, const struct um_co
                         timeout_ms);
     }
     filters->layer.timeout_ns = um_ms_ns((uint64_t)timeout_ms);
-    return filters->settings.encryption && (filters->tls = create_tls(opts)) == NULL ? -1 : 0;
+    bool good = (!filters->settings.encryption || (filters->tls = create_tls(opts)) != NULL) &&
+                (!filters->settings.compression || (filters->lz4 = um_lz4_create()) != NULL);
+    if (!good) {
+        um_stream_filters_clear(filters);
+    }
+    return good ? 0 : -1;
 }
 
 void um_stream_filters_clear(struct um_stream_filters *filters)
 {
     um_tls_destroy(filters->tls);
     filters->tls = NULL;
+    um_lz4_destroy(filters->lz4);
+    filters->lz4 = NULL;
 }
 
 const struct um_stream_layer *um_stream_filters_layer(const struct um_stream_filters *filters)

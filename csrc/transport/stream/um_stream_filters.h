@@ -14,11 +14,13 @@ struct um_stream_settings {
 };
 
 struct um_tls;
+struct um_lz4;
 
 struct um_stream_filters {
     struct um_stream_layer layer;
     struct um_stream_settings settings;
     struct um_tls *tls; /* NULL: no encryption */
+    struct um_lz4 *lz4; /* NULL: no compression */
 };
 
 void um_stream_settings_of(const struct um_context_options *opts, struct um_stream_settings *out);

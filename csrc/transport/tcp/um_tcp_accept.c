@@ -121,7 +121,7 @@ static void count_unopened(struct um_tcp_client *client, const char *why, uint64
 static void on_opening_timer(struct um_timer *timer, uint64_t now_ns)
 {
     struct um_tcp_client *client = UM_CONTAINER_OF(timer, struct um_tcp_client, timer);
-    count_unopened(client, "negotiation takes too long", now_ns);
+    count_unopened(client, "negotiate timeout with peer", now_ns);
     free_unopened(client);
 }
 

@@ -119,12 +119,28 @@ static ssize_t read_some(struct um_tcp_client *client, void *data, size_t len, b
     return got;
 }
 
+/* A filter could make nothing of what came. */
+static void tell_end(struct um_tcp_client *client, uint64_t now_ns)
+{
+    struct um_tcp_src_session *session = client->session;
+    um_src_session_lock(&session->base);
+    const char *reason = client->stream.end == UM_STREAM_FAILED ? client->stream.reason : NULL;
+    um_src_session_unlock(&session->base);
+    if (reason != NULL) {
+        um_log_limited(&session->corrupt_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3935",
+                       "%s: connection closed: %s", client->text, reason);
+    }
+}
+
 static enum client_read_rc client_read(struct um_tcp_client *client, uint64_t now_ns)
 {
     uint8_t data[4096];
     bool pending = false;
     for (int i = 0; i < UM_READS_PER_PASS; i++) {
         ssize_t got = read_some(client, data, sizeof data, &pending);
+        if (got < 0) {
+            tell_end(client, now_ns);
+        }
         if (got < 0 || (got > 0 && !feed(client, data, (size_t)got, now_ns))) {
             return READ_END;
         }

@@ -351,7 +351,12 @@ static void tell_cut(struct connection *connection, uint64_t now_ns)
 {
     const struct um_lbttcp_reader *frame = &connection->reader.frame;
     struct um_unicast_in *incoming = connection->incoming;
-    if (connection->reader.buf != NULL && frame->end > frame->start) {
+    const struct um_stream *stream = &connection->stream;
+    if (stream->end == UM_STREAM_FAILED && stream->reason != NULL) { /* in the words of a filter */
+        atomic_fetch_add_explicit(&incoming->config.counters->corrupt_connections, 1, memory_order_relaxed);
+        um_log_limited(&incoming->corrupt_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-20",
+                       "request port: connection from %s closed: %s", name_of(&connection->peer).text, stream->reason);
+    } else if (connection->reader.buf != NULL && frame->end > frame->start) {
         um_log_limited(&incoming->cut_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_NOTICE, "Core-9003-18",
                        "request port: the connection from %s ended within a message, %zu bytes of it had come: its "
                        "process has ended, or would not wait any longer for this context to read "

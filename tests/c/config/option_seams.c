@@ -353,6 +353,12 @@ WRAP(int, um_socket_tcp_connect, (struct in_addr from, struct in_addr to, uint16
     return __real_um_socket_tcp_connect(from, to, port);
 }
 
+WRAP(int, um_lz4_cover, (struct um_lz4 * lz4, struct um_stream *stream))
+{
+    RECORD(seen.lz4_streams++);
+    return __real_um_lz4_cover(lz4, stream);
+}
+
 WRAP(int, um_socket_set_keepalive, (int fd, unsigned timeout_ms))
 {
     RECORD(seen.keepalive_ms = timeout_ms);

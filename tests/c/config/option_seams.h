@@ -18,6 +18,7 @@
 #include "delivery/um_recovery.h"
 #include "delivery/um_retention.h"
 #include "net/um_loop.h"
+#include "net/um_lz4_stream.h"
 #include "net/um_tls.h"
 #include "net/um_udp.h"
 #include "resolver/um_tr_engine.h"
@@ -99,6 +100,7 @@ struct option_seams {
         bool reuse;
     } listen;
     struct in_addr connected_from;
+    int lz4_streams;       /* covered with compression */
     unsigned keepalive_ms; /* last of a TCP connection */
     struct seam_bind binds[64];
     int bind_count;

@@ -391,7 +391,8 @@ TEST(closing_moves_on_what_is_held_back_as_far_as_that_does_not_wait)
         sent += (size_t)n;
     }
     uint64_t give_up = um_clock_ns() + HANG_LIMIT_NS;
-    while (!ready(&pair.a, UM_FD_WRITE) && um_clock_ns() < give_up) { /* room for what is held, without anybody having asked for it */
+    /* Room for what is held, without anybody having asked for it. */
+    while (!ready(&pair.a, UM_FD_WRITE) && um_clock_ns() < give_up) {
         CHECK((n = um_stream_read(&pair.b, in, sizeof in)) >= 0);
         got += (size_t)n;
     }

@@ -197,7 +197,7 @@ static inline int awkward_cover(const struct um_stream_layer *layer, struct um_s
     return 0;
 }
 
-static const struct um_stream_layer awkward_layer = {awkward_cover};
+static const struct um_stream_layer awkward_layer = {.cover = awkward_cover};
 
 static inline int awkward_cover_twice(const struct um_stream_layer *layer, struct um_stream *stream,
                                       enum um_stream_role role)
@@ -205,6 +205,6 @@ static inline int awkward_cover_twice(const struct um_stream_layer *layer, struc
     return awkward_cover(layer, stream, role) == 0 ? awkward_cover(layer, stream, role) : -1;
 }
 
-static const struct um_stream_layer awkward_twice = {awkward_cover_twice};
+static const struct um_stream_layer awkward_twice = {.cover = awkward_cover_twice};
 
 #endif
