@@ -80,13 +80,16 @@ void srs_peer_close(struct um_srs_peer *peer, enum um_rsocket_error error)
     engine->config.close(engine->config.arg, handle);
 }
 
-/* Strangers cannot make the log grow: one line in a while speaks for all of them. Always false: the peer is no more. */
+/* Strangers cannot make the log grow: one line in a while speaks for all of them. `counter` may be NULL. Always false:
+ * the peer is no more. */
 static bool refuse(struct um_srs_peer *peer, uint64_t *counter, enum um_rsocket_error error, uint32_t stream,
                    const char *id, const char *why)
 {
     struct um_srs_engine *engine = peer->engine;
     char name[64];
-    (*counter)++;
+    if (counter != NULL) {
+        (*counter)++;
+    }
     um_log_limited(&engine->stranger_log, engine->now_ns, STRANGER_LOG_NS, UM_LOG_WARNING, id, "client[%s] refused: %s",
                    srs_peer_name(peer, name, sizeof(name)), why);
     struct um_rsocket_frame frame = {.type = UM_RSOCKET_ERROR, .stream = stream, .error = error};
@@ -107,8 +110,8 @@ static void on_life(struct um_timer *timer, uint64_t now_ns)
     struct um_srs_peer *peer = UM_CONTAINER_OF(timer, struct um_srs_peer, life);
     struct um_srs_engine *engine = peer->engine;
     if (peer->state != SRS_REGISTERED) {
-        refuse(peer, &engine->stats.late_registrations, UM_RSOCKET_REJECTED_SETUP, 0, "SRS-um-5",
-               "it has not registered in time");
+        engine->stats.late_registrations++;
+        refuse(peer, NULL, UM_RSOCKET_REJECTED_SETUP, 0, "SRS-um-5", "it has not registered in time");
     } else if (peer->heard_ns + peer->lifetime_ns <= now_ns) {
         char name[64];
         engine->stats.silent_clients++;

@@ -197,7 +197,7 @@ void srs_on_sir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
 {
     struct srs_source *source = find(peer->engine, record->otid);
     if (um_lbmsrs_is_end(record)) { /* a client deletes with an SDR; a negative cost would be told as an end */
-        refuse_source(peer, record, "SRS-10386-1005", "a source end record is the SRS's to send");
+        refuse_source(peer, record, "SRS-um-16", "a source end record is the SRS's to send");
         return;
     }
     if (source != NULL && !srs_is(record->topic, source->topic->name, source->topic->len)) {

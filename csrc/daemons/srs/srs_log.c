@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/um_clock.h"
+#include "base/um_fork.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "srs_pack.h"
@@ -28,6 +29,7 @@ struct rolled {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+UM_FORK_GUARD(lock)
 static const struct srs_log_settings *settings; /* [lock], as all below */
 static FILE *file;
 static uint64_t written;       /* bytes in the file */
