@@ -6,13 +6,14 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spark_sinks import HANG, Heard, as_task, configured, hearing, rows, schema, staged_files
 
-from um_cffi import HFSource, pdm
+from um_cffi import HFSource, WouldBlock, pdm
 from um_cffi.spark import _publishing, _sink
 from um_cffi.spark._numbers import Batch, NumberBook
 
@@ -67,8 +68,11 @@ def test_topics_of_a_column_and_fields_of_a_definition(spark: Any, place: dict[s
         "cast(id as string) symbol",
         "id / 2 price",
         "cast(id as decimal(20,0)) size",
+        "if(id % 4 < 2, map('n', cast(id as string)), null) properties",
+        "if(id % 4 = 0, id, null) channel",
     )
-    with hearing(place["config"], "^(even|odd)$", pattern=True) as heard:
+    channels = [n if n % 4 == 0 else None for n in range(100)]
+    with hearing(place["config"], "^(even|odd)$", pattern=True, channels=range(0, 100, 4)) as heard:
         save(spark.range(0, 100, 1, 2).selectExpr(*words), place, definition=json.dumps(TRADE))
         got = heard.wait(100)
     for topic, first in (("even", 0), ("odd", 1)):
@@ -77,6 +81,8 @@ def test_topics_of_a_column_and_fields_of_a_definition(spark: Any, place: dict[s
             (str(n), n / 2, n) for n in range(first, 100, 2)
         ]
         assert heard.numbers(topic) == list(range(50))
+    extras = sorted((trade.parse(payload)["size"], *with_it) for (_, _, payload), with_it in zip(got, heard.extras))
+    assert extras == [(n, {"n": str(n)} if n % 4 < 2 else {}, channels[n]) for n in range(100)]
 
 
 def test_topics_of_partitions_are_published_by_their_tasks(spark: Any, place: dict[str, str]) -> None:
@@ -155,7 +161,8 @@ def test_no_receivers_fail_the_write_and_late_ones_are_waited_for(spark: Any, pl
         (["topic int", "payload binary"], {}, "column topic is int: must be string"),
         (["price double"], {"topic": "t"}, "no column payload, but price: make one"),
         (["payload int"], {"topic": "t"}, "column payload is int: must be binary or string"),
-        (["payload binary", "properties map<string,string>"], {"topic": "t"}, "without properties; drop the column"),
+        (["payload binary", "properties string"], {"topic": "t"}, "properties is string: must be map<string,string>"),
+        (["payload binary", "channel double"], {"topic": "t"}, "channel is double: must be bigint, or drop"),
         (["price double"], {"topic": "t", "definition": json.dumps(TRADE)}, "have no columns symbol; there are price"),
         (["symbol string", "price double", "lot int"], {"topic": "t", "definition": json.dumps(TRADE)}, "columns lot"),
         (["price double"], {"topic": "t", "definition": '{"fields": {"price": "MONEY"}}'}, "MONEY"),
@@ -215,6 +222,66 @@ def test_rows_that_cannot_be_messages(place: dict[str, str], monkeypatch: pytest
     with pytest.raises(RuntimeError, match="maxStagedBytes 1000: partition 3 has more after 0 rows"):
         writer.write(iter([rows([b"x" * 2000], ["t"])]))
     assert not staged_files(Path(place["stateLocation"]))
+
+
+def test_properties_and_channels_that_no_message_can_have(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+
+    as_task(monkeypatch, 3)
+    told = schema("payload binary", "properties map<string,string>", "channel int")
+    writer = _sink.make_writer({**place, "topic": "t"}, told, False)
+    for pairs, channel, words in (
+        ([("", "x")], 0, "partition 3, row 0: column properties: properties: name '' of 0 bytes"),
+        ([("a", None)], 0, "partition 3, row 0: column properties: .*a.* is of type NoneType"),
+        ([], -1, "partition 3, row 0: column channel is -1: must be 0 to 4294967295"),
+    ):
+        columns = {"payload": pa.array([b"1"]), "channel": pa.array([channel], pa.int32())}
+        columns["properties"] = pa.array([pairs], pa.map_(pa.string(), pa.string()))
+        with pytest.raises(ValueError, match=words):
+            writer.write(iter([pa.RecordBatch.from_pydict(columns)]))
+    assert not staged_files(Path(place["stateLocation"]))
+
+
+def test_rows_with_properties_wait_for_room_and_say_how_many_went_out(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those without: what has gone out keeps its numbers, also where it fails."""
+    import pyarrow as pa
+
+    as_task(monkeypatch, 0)
+    real = HFSource.send_nowait
+    refused = limit = 0
+
+    def jammed(self: Any, data: Any, **more: Any) -> None:
+        nonlocal refused
+        refused += more["number"] == 7
+        if more["number"] == 7 and refused <= limit:
+            raise WouldBlock("send(): no room")
+        real(self, data, **more)
+
+    monkeypatch.setattr(HFSource, "send_nowait", jammed)
+    kind = pa.map_(pa.string(), pa.string())
+    told = schema("payload binary", "properties map<string,string>")
+    payloads_of_it = pa.array([b"%d" % row for row in range(10)])
+    made = pa.RecordBatch.from_pydict({"payload": payloads_of_it, "properties": pa.array([[("a", "b")]] * 10, kind)})
+    with hearing(place["config"], "room") as heard:
+        for patience, most, words in (("0.05", 10**9, "no room for 0.05 s: .*; 7 rows were sent"), (str(HANG), 3, "")):
+            refused, limit = 0, most
+            chosen = {**place, "topic": "room", "queryId": "q", "waitForReceivers": str(HANG)}
+            writer = _sink.make_writer(chosen, told, False)
+            message = writer.write(iter([made]))
+            if words:
+                writer._options = replace(writer._options, patience=float(patience))
+                _publishing.publisher(writer._options)._meet(["room"], replace(writer._options, patience=HANG))
+                with pytest.raises(RuntimeError, match=words):
+                    writer.commit([message])
+            else:
+                writer.commit([message])
+        got = heard.wait(10)
+    assert [payload for _, _, payload in got] == [b"%d" % row for row in range(10)] and refused == limit + 1
+    assert heard.extras == [({"a": "b"}, None)] * 10
 
 
 def test_rows_of_spark_before_4_1_become_the_same_messages(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,13 +34,15 @@ def configured(folder: Path, *more: str) -> str:
 class Heard:
     """A receiver of hot failover and what it has got: (topic, number, payload), in the order of arrival."""
 
-    def __init__(self, config: str, topic: str, pattern: bool = False) -> None:
+    def __init__(self, config: str, topic: str, pattern: bool = False, channels: Iterable[int] = ()) -> None:
         self.context = Context(config)
         if pattern:
-            self._receiver: Any = WildcardReceiver(self.context, topic, hf_receiver=1)
+            self._receiver: Any = WildcardReceiver(self.context, topic, channels=channels, hf_receiver=1)
         else:
-            self._receiver = HFReceiver(self.context, topic)
+            self._receiver = HFReceiver(self.context, topic, channels=channels)
         self.got: list[tuple[str, int, bytes]] = []
+        self.extras: list[tuple[dict[str, Any], int | None]] = []
+        """What has come with them: properties and channel."""
 
     def wait(self, count: int) -> list[tuple[str, int, bytes]]:
         """Until so many messages have come, from the first one on. Fails at a loss."""
@@ -55,6 +59,7 @@ class Heard:
             for message in batch.messages():
                 assert message.type is MessageType.DATA, message
                 self.got.append((message.topic, message.hf_number, bytes(message.data)))
+                self.extras.append((dict(message.properties), message.channel))
             lost = batch.records["type"]
             for kind in (MessageType.LOSS, MessageType.BURST_LOSS):
                 assert not (lost == int(kind)).any(), f"{kind!r} behind {len(self.got)} messages"
@@ -66,9 +71,9 @@ class Heard:
 
 
 @contextlib.contextmanager
-def hearing(config: str, topic: str, pattern: bool = False) -> Iterator[Heard]:
+def hearing(config: str, topic: str, pattern: bool = False, channels: Iterable[int] = ()) -> Iterator[Heard]:
     """A receiver for a while."""
-    heard = Heard(config, topic, pattern)
+    heard = Heard(config, topic, pattern, channels)
     try:
         yield heard
     finally:
@@ -116,3 +121,19 @@ def environment_of_programs() -> dict[str, str]:
 
     told = environment()
     return {**os.environ, **told, "PYTHONPATH": f"{told['PYTHONPATH']}:{Path(__file__).parent}"}
+
+
+def run_program(what: str, *arguments: object, status: int = 0) -> None:
+    """Run a part of spark_sink_program.py, and see how it ends."""
+    program = str(Path(__file__).with_name("spark_sink_program.py"))
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", program, what, *(str(each) for each in arguments)],
+        env=environment_of_programs(),
+        capture_output=True,
+        text=True,
+        timeout=3 * HANG,
+        check=False,
+    )
+    assert done.returncode == status, (
+        f"{what} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-6000:]}"
+    )

@@ -16,7 +16,7 @@ from um_cffi import Context, HFSource
 from um_cffi import config as config_files
 from um_cffi.binding.attributes import Attributes
 from um_cffi.errors import InvalidOperation, TimedOut, UmError
-from um_cffi.spark import _staging
+from um_cffi.spark import _extras, _staging
 from um_cffi.spark._sink_options import WriteOptions
 from um_cffi.stats import LbtrmSourceStats, LbtruSourceStats, TcpSourceStats
 
@@ -51,10 +51,12 @@ class Publisher:
                 if topic not in first:
                     continue
                 number = first[topic] + sent.setdefault(topic, 0)
+                patience = options.patience or None
                 try:
-                    sent[topic] += self._sources[topic].send_many(
-                        rows, numbers=number, timeout=options.patience or None
-                    )
+                    if options.extras:
+                        sent[topic] += _extras.send_with(self._sources[topic], rows, number, patience)
+                    else:
+                        sent[topic] += self._sources[topic].send_many(rows, numbers=number, timeout=patience)
                 except BaseException as error:
                     sent[topic] += getattr(error, "sent", 0)
                     raise

@@ -28,6 +28,7 @@ NAMES = (
     "maxStagedBytes",
 )
 TOPIC, PAYLOAD = "topic", "payload"
+PROPERTIES, CHANNEL = "properties", "channel"
 _KNOWN = {name.lower(): name for name in NAMES}
 _SPARK = ("path", "checkpointlocation", "schema", "mergeschema", "header")
 _STAGED_MAX = 8 << 30
@@ -46,6 +47,8 @@ class WriteOptions:
     definition: _definition.PayloadDefinition | None = None
     columns: tuple[tuple[str, str], ...] = ()
     """Fields of the definition with the columns that they are taken from."""
+    extras: tuple[str, ...] = ()
+    """Which columns there are for what goes with a message beside its payload."""
     config: str | None = None
     """Path of the configuration file."""
     config_text: bytes = b""
@@ -76,6 +79,7 @@ def write_options(given: Mapping[str, str], schema: StructType, streaming: bool)
         topic=_topic(values.get("topic"), columns),
         definition=definition,
         columns=_payload(columns) if definition is None else _fields(definition, columns),
+        extras=_extras(columns, set() if definition is None else {column for column, _ in definition.fields()}),
         config=config,
         config_text=b"" if config is None else _contents(config),
         partition_topics=_flag("partitionTopics", values.get("partitionTopics", "false")),
@@ -149,7 +153,6 @@ def _payload(columns: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         )
     if columns[PAYLOAD].typeName() not in ("binary", "string"):
         raise InvalidArgument(f"column payload is {columns[PAYLOAD].simpleString()}: must be binary or string")
-    _refuse_properties(columns)
     return ()
 
 
@@ -167,18 +170,25 @@ def _fields(definition: _definition.PayloadDefinition, columns: Mapping[str, Any
             f"option definition: its required fields have no columns {', '.join(missing)}; there are {_listed(columns)}"
         )
     taken = {column for _, column in pairs} | {name for name, _ in (*_schema.COLUMNS, *_schema.LOSSES)}
-    strange = [name for name in columns if name not in taken and name != "properties"]
+    strange = [name for name in columns if name not in taken and name not in (PROPERTIES, CHANNEL)]
     if strange:
         raise InvalidArgument(
             f"option definition: it has no field for the columns {', '.join(strange)}; drop them, or rename them"
         )
-    _refuse_properties(columns)
     return tuple(pairs)
 
 
-def _refuse_properties(columns: Mapping[str, Any]) -> None:
-    if "properties" in columns:
-        raise InvalidArgument("column properties: messages are published without properties; drop the column")
+def _extras(columns: Mapping[str, Any], fields: set[str]) -> tuple[str, ...]:
+    """What goes with a message; a field of the definition that has such a name is not meant by it."""
+    found = []
+    for name, kinds in ((PROPERTIES, ("map<string,string>",)), (CHANNEL, ("tinyint", "smallint", "int", "bigint"))):
+        if name not in columns or name in fields:
+            continue
+        kind = columns[name].simpleString()
+        if kind not in kinds:
+            raise InvalidArgument(f"column {name} is {kind}: must be {kinds[-1]}, or drop or rename it")
+        found.append(name)
+    return tuple(found)
 
 
 def _listed(columns: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Staged rows: what a task has made of its partition, as a file that outlasts it. Written by executors, read by whoever
 publishes.
 
-An Arrow stream of one column, `payload`; each record batch is of one topic, which its metadata tells.
+An Arrow stream of the column `payload`, and of `properties` and `channel` where rows have them; each record batch is of
+one topic, which its metadata tells.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 from um_cffi.errors import InvalidArgument, InvalidOperation
 from um_cffi.pdm import Definition, PDMError, Type
+from um_cffi.spark import _extras
 from um_cffi.spark._needs import need_arrow
 from um_cffi.spark._numbers import STAGING, Batch, sync_folder
 from um_cffi.spark._sink_options import PAYLOAD, TOPIC, WriteOptions
@@ -86,15 +88,14 @@ def _write(options: WriteOptions, partition: int, batches: Iterable[Any], made: 
     writer, rows = None, 0
     for given in batches:
         where = f"partition {partition}, row {rows}"
-        payloads = maker.column(given, where)
-        for topic, part in _by_topic(options, given, payloads, where):
+        columns = {PAYLOAD: maker.column(given, where)}
+        columns.update((name, _extras.checked(name, given.column(name), where)) for name in options.extras)
+        for topic, part in _by_topic(options, given, pa.RecordBatch.from_pydict(columns), where):
             name = topic + suffix
             if writer is None:
-                schema = pa.schema([(PAYLOAD, part.type)])
-                writer = pa.ipc.new_stream(file, schema)
+                writer = pa.ipc.new_stream(file, part.schema)
             made.counts[name] = made.counts.get(name, 0) + len(part)
-            rows_of_topic = pa.record_batch([part], names=[PAYLOAD])
-            writer.write_batch(rows_of_topic, custom_metadata={_KEY: name.encode()})
+            writer.write_batch(part, custom_metadata={_KEY: name.encode()})
             if file.tell() > options.staged_max:
                 raise InvalidOperation(
                     f"option maxStagedBytes {options.staged_max}: partition {partition} has more after {rows} rows; "
@@ -146,12 +147,12 @@ def _bytes(text: Any) -> Any:
     return text.cast(pa.large_binary() if pa.types.is_large_string(text.type) else pa.binary())
 
 
-def _by_topic(options: WriteOptions, given: Any, payloads: Any, where: str) -> Iterator[tuple[str, Any]]:
-    """The rows of each topic, in their order."""
-    if len(payloads) == 0:
+def _by_topic(options: WriteOptions, given: Any, messages: Any, where: str) -> Iterator[tuple[str, Any]]:
+    """The messages of each topic, in their order."""
+    if len(messages) == 0:
         return
     if options.topic is not None:
-        yield options.topic, payloads
+        yield options.topic, messages
         return
     named = given.column(TOPIC)
     if named.null_count:
@@ -159,11 +160,11 @@ def _by_topic(options: WriteOptions, given: Any, payloads: Any, where: str) -> I
     found = named.dictionary_encode()
     topics = found.dictionary.to_pylist()
     if len(topics) == 1:
-        yield topics[0], payloads
+        yield topics[0], messages
         return
     codes = found.indices.to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
-    ordered = payloads.take(need_arrow().array(order))
+    ordered = messages.take(need_arrow().array(order))
     ends = np.cumsum(np.bincount(codes, minlength=len(topics)))
     for topic, end, count in zip(topics, ends.tolist(), np.diff(ends, prepend=0).tolist()):
         yield topic, ordered.slice(end - count, count)
