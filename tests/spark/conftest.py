@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from spark_clusters import Cluster
+from spark_clusters import cluster as running_cluster
 from spark_sessions import environment, session
 
 os.environ.update(environment())
@@ -22,3 +24,10 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     spark = session(tmp_path_factory.mktemp("spark"))
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session", name="cluster")
+def cluster_of_two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master and two workers, for programs that are given its address. They have it one after the other."""
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as one:
+        yield one

@@ -4,16 +4,13 @@ ticks that were sent, to the row; in this process, and by `um pipeline` on a clu
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import runpy
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,8 @@ import market_ticks
 import pyarrow.parquet as pq
 import pytest
 from pairs import HANG, scaled
-from spark_sessions import LOCAL, environment
+from spark_clusters import SETTINGS, Cluster
+from spark_sessions import environment
 
 from um_cffi.spark import pipelines
 
@@ -29,7 +27,6 @@ ROOT = Path(__file__).resolve().parents[2]
 COUNT = scaled(50_000, soak=1_000_000)
 PERCENT = 2
 WINDOW, WINDOW_NS = "2 seconds", 2_000_000_000
-JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # five Java machines that run for seconds
 WATERMARK = "1 day"  # the feed is faster than time: a topic may be a minute of ticks ahead of another
 
 
@@ -169,73 +166,19 @@ def test_the_examples_of_quality_and_latency_run(
 # -- a cluster --
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind((LOCAL, 0))
-        return int(one.getsockname()[1])
-
-
-@contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[tuple[str, Path]]:
-    """A master and two workers of one core each, and the log of the master. Ends what it has started."""
-    import pyspark
-
-    home = Path(pyspark.__file__).parent
-    env = {**os.environ, **environment(), "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
-    env["SPARK_DAEMON_JAVA_OPTS"] = JAVA
-    url = f"spark://{LOCAL}:{free_port()}"
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(name: str, kind: str, *words: str) -> Path:
-        log = folder / f"{name}.log"
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", LOCAL]
-        with log.open("wb") as out:
-            running.append(
-                subprocess.Popen([*command, "--webui-port", "0", *words], env=env, stdout=out, stderr=out, cwd=folder)
-            )
-        return log
-
-    try:
-        log = start("master", "master.Master", "--port", url.rpartition(":")[2])
-        for number in range(2):
-            work = str(folder / f"work{number}")
-            start(f"worker{number}", "worker.Worker", "--cores", "1", "--memory", "512m", "--work-dir", work, url)
-        yield url, log
-    finally:
-        for process in reversed(running):  # workers end their executors
-            process.terminate()
-            try:
-                process.wait(HANG)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def test_um_pipeline_on_a_cluster_makes_the_same_bars(streamed: tuple[Path, list[Any]], tmp_path: Path) -> None:
+def test_um_pipeline_on_a_cluster_makes_the_same_bars(
+    cluster: Cluster, streamed: tuple[Path, list[Any]], tmp_path: Path
+) -> None:
     recording, _ = streamed
-    settings = {
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": "600s",
-        "spark.cores.max": "2",
-        "spark.executor.cores": "1",
-        "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": JAVA,
-        "spark.driver.extraJavaOptions": JAVA,
-        "spark.driver.host": LOCAL,
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-    }
     out = tmp_path / "bars"
-    with cluster(tmp_path) as (url, log):
-        words = ["ohlcv", str(recording), "--definition", str(recording.parent / "tick.pdm"), "--time", "time"]
-        words += ["--window", WINDOW, "--watermark", WATERMARK, "--stream", "--until-now", "--output", str(out)]
-        words += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-        command = [sys.executable, "-m", "um_cffi", "pipeline", *words, "--master", url]
-        done = subprocess.run(
-            command, env={**os.environ, **environment()}, capture_output=True, text=True, timeout=1200
-        )
-        assert done.returncode == 0, done.stderr[-4000:] + log.read_text()[-2000:]
-        launched = [line for line in log.read_text().splitlines() if "Launching executor" in line]
-        assert len({line.rpartition(" ")[2] for line in launched}) == 2, "both workers compute"
+    before = len(cluster.launched())
+    words = ["ohlcv", str(recording), "--definition", str(recording.parent / "tick.pdm"), "--time", "time"]
+    words += ["--window", WINDOW, "--watermark", WATERMARK, "--stream", "--until-now", "--output", str(out)]
+    words += [word for name, value in SETTINGS.items() for word in ("--conf", f"{name}={value}")]
+    command = [sys.executable, "-m", "um_cffi", "pipeline", *words, "--master", cluster.url]
+    done = subprocess.run(command, env={**os.environ, **environment()}, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stderr[-4000:] + cluster.log.read_text()[-2000:]
+    launched = cluster.launched()[before:]
+    assert len({line.rpartition(" ")[2] for line in launched}) == 2, "both workers compute"
     assert bars_in(out) == wanted()
     assert done.stdout.startswith("bars of 2 seconds (the first 20)\n") and "Ticks/AAPL" in done.stdout

@@ -1,33 +1,58 @@
-"""Data sources for tests of the sink: tasks that fail when they have done everything, attempts that come twice, and
-processes that are killed in the middle of a commit. Spark's workers import this module.
+"""Data sources for tests of the sink: tasks that fail when they have done everything, a task that is so slow that
+Spark starts a copy of it, and processes that are killed in the middle of a commit. Spark's workers import this module.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pyspark import TaskContext
+from spark_sinks import HANG
 
 from um_cffi.spark import UltraMessagingDataSource, _publishing, _sink
 from um_cffi.spark._numbers import Batch, NumberBook
 
 POINTS = ("begun", "half", "published", "finished")
+SLOW = 1  # the partition whose task has a speculative copy
 
 
 class FailingWriter(_sink._BatchWriter):
-    """The first attempt of each task fails at its end; the second one is two, as speculation makes them."""
+    """The first attempt of each task fails when it has done everything, but for the task of the partition SLOW: its
+    attempts wait until there are two, one of which is Spark's speculation, and end when both have done everything."""
 
     def write(self, iterator: Iterator[Any]) -> _sink.Done:
-        rows = list(iterator)
-        done = super().write(iter(rows))
-        if TaskContext.get().attemptNumber() == 0:
+        task = TaskContext.get()
+        partition, attempt = task.partitionId(), task.attemptNumber()
+        marks = Path(self._options.state).with_name(f"marks of {self._options.topic}")
+        if partition == SLOW:
+            meet(marks / "began", attempt)
+        done = super().write(iterator)
+        if partition == SLOW:
+            meet(marks / "wrote", attempt)
+        elif attempt == 0:
+            mark(marks / "failed", partition)
             raise RuntimeError("this attempt fails on purpose")
-        other = super().write(iter(rows))
-        return other if done.partition % 2 else done
+        return done
+
+
+def mark(place: Path, number: int) -> None:
+    """Write down that something has happened."""
+    place.mkdir(parents=True, exist_ok=True)
+    (place / str(number)).touch()
+
+
+def meet(place: Path, attempt: int) -> None:
+    """Until two attempts are here."""
+    mark(place, attempt)
+    end = time.monotonic() + HANG
+    while len(list(place.iterdir())) < 2:
+        assert time.monotonic() < end, f"{place}: Spark makes no speculative copy"
+        time.sleep(0.02)
 
 
 class FailingSource(UltraMessagingDataSource):

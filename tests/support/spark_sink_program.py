@@ -8,6 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from spark_clusters import SETTINGS
 from spark_sessions import session
 from spark_sinks import HANG, rows, schema
 
@@ -15,12 +16,23 @@ FILES, ROWS = 10, 500  # of the stream
 BATCHES = FILES // 2
 
 
-def failing(folder: Path, config: str, topic: str, count: int) -> None:
-    """A write of so many rows whose tasks fail once and come twice; then one by the tasks themselves."""
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "20ms",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "20ms",
+    "spark.speculation.efficiency.enabled": "false",
+}
+
+
+def failing(folder: Path, config: str, topic: str, count: int, master: str) -> None:
+    """A write of so many rows whose tasks fail once, and one of which Spark runs twice; then one by the tasks
+    themselves. On a cluster, since there is no speculation within one process."""
     from spark_sink_failing import FailingSource
 
-    cluster = {"spark.master": "local[2,3]"}
-    spark = session(folder, more=cluster)
+    path = {"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
+    spark = session(folder, more={**SETTINGS, **SPECULATION, **path, "spark.master": master})
     spark.dataSource.register(FailingSource)
     frame = spark.range(0, count, 1, 4).selectExpr("concat(spark_partition_id(), '/', id) payload")
     options = {"config": config, "stateLocation": str(folder / "state"), "waitForReceivers": str(HANG)}
@@ -104,4 +116,4 @@ def _commits_of_one(folder: Path, config: str, topic: str, query: str) -> None:
 
 if __name__ == "__main__":
     what, folder_, config_, topic_, *more = sys.argv[1:]
-    globals()[what](Path(folder_), config_, topic_, *(int(each) for each in more))
+    globals()[what](Path(folder_), config_, topic_, *(int(each) if each.isdigit() else each for each in more))
