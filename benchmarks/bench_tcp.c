@@ -3,6 +3,7 @@
  * is let, B counts. Ping-pong: one message in flight, every round trip timed by A. */
 #define _GNU_SOURCE
 #include "bench_common.h"
+#include "bench_tls.h"
 #include "bench_um.h"
 
 #include <arpa/inet.h>
@@ -112,15 +113,22 @@ static int raw_connect(int role)
 
 struct raw_out {
     int fd;
+    struct bench_tls *tls; /* `rawtls`: NULL otherwise */
     size_t used, limit;
     uint32_t sequence;
     char buffer[RECEIVE_BUFFER];
 };
 
-static void raw_write(int fd, const char *data, size_t len)
+static void raw_write(struct raw_out *out, const char *data, size_t len)
 {
+#ifdef UM_BENCH_TLS
+    if (out->tls != NULL) {
+        bench_tls_write(out->tls, data, len);
+        return;
+    }
+#endif
     while (len > 0) {
-        ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+        ssize_t n = send(out->fd, data, len, MSG_NOSIGNAL);
         if (n < 0) {
             if (bench_finished()) {
                 return;
@@ -146,18 +154,28 @@ static void raw_send(void *arg, const void *data, bool flush)
     memcpy(p + FRAME_HEADER, data, bench_options.size);
     out->used += FRAME_HEADER + bench_options.size;
     if (flush || out->used + FRAME_HEADER + bench_options.size > out->limit) {
-        raw_write(out->fd, out->buffer, out->used);
+        raw_write(out, out->buffer, out->used);
         out->used = 0;
     }
 }
 
+static ssize_t raw_read(int fd, struct bench_tls *tls, char *data, size_t len)
+{
+#ifdef UM_BENCH_TLS
+    if (tls != NULL) {
+        return bench_tls_read(tls, data, len);
+    }
+#endif
+    return recv(fd, data, len, bench_options.spin ? MSG_DONTWAIT : 0);
+}
+
 /* Read and parse frames, calling on_message for each payload, until finished. */
-static void raw_receive(int fd, void (*on_message)(void *arg, const char *data), void *arg)
+static void raw_receive(int fd, struct bench_tls *tls, void (*on_message)(void *arg, const char *data), void *arg)
 {
     static char buffer[RECEIVE_BUFFER];
     size_t have = 0;
     while (!bench_finished()) {
-        ssize_t n = recv(fd, buffer + have, sizeof buffer - have, bench_options.spin ? MSG_DONTWAIT : 0);
+        ssize_t n = raw_read(fd, tls, buffer + have, sizeof buffer - have);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             continue;
         }
@@ -209,6 +227,9 @@ static void raw_side(int role)
 {
     static struct raw_out out;
     int in = out.fd = raw_connect(role);
+#ifdef UM_BENCH_TLS
+    out.tls = strcmp(bench_options.impl, "rawtls") == 0 ? bench_tls_open(in, role == 0) : NULL;
+#endif
     if (strcmp(bench_options.impl, "rawpair") == 0) {
         in = raw_connect(role);
         if (role == 1) {
@@ -221,16 +242,16 @@ static void raw_side(int role)
     if (bench_oneway() && role == 0) {
         run_sender(raw_send, &out);
     } else if (bench_oneway()) {
-        raw_receive(in, raw_count, NULL);
+        raw_receive(in, out.tls, raw_count, NULL);
     } else if (role == 0) {
         struct raw_pong pong = {.out = &out};
         pinger_init(&pong.pinger);
         raw_send(&out, pinger_next(&pong.pinger), true);
-        raw_receive(in, raw_pong, &pong);
+        raw_receive(in, out.tls, raw_pong, &pong);
         shutdown(out.fd, SHUT_RDWR);
         shutdown(in, SHUT_RDWR);
     } else {
-        raw_receive(in, raw_echo, &out);
+        raw_receive(in, out.tls, raw_echo, &out);
     }
 }
 
@@ -266,9 +287,23 @@ static int um_on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *cd)
     return 0;
 }
 
-static lbm_context_t *um_context(void)
+static void encrypt(lbm_context_attr_t *attr, const char *name)
+{
+    char file[512];
+    um_check(lbm_context_attr_str_setopt(attr, "use_tls", "1"), "use_tls");
+    snprintf(file, sizeof file, "%s/%s.pem", UM_BENCH_CERTIFICATES, name);
+    um_check(lbm_context_attr_str_setopt(attr, "tls_certificate", file), "tls_certificate");
+    snprintf(file, sizeof file, "%s/%s.key", UM_BENCH_CERTIFICATES, name);
+    um_check(lbm_context_attr_str_setopt(attr, "tls_certificate_key", file), "tls_certificate_key");
+    um_check(lbm_context_attr_str_setopt(attr, "tls_trusted_certificates", UM_BENCH_CERTIFICATES "/ca.pem"), "trusted");
+}
+
+static lbm_context_t *um_context(int role)
 {
     lbm_context_attr_t *attr = um_context_attr("127.0.0.1");
+    if (strcmp(bench_options.impl, "umtls") == 0) {
+        encrypt(attr, role == 0 ? "host" : "peer");
+    }
     if (bench_options.spin) {
         um_check(lbm_context_attr_str_setopt(attr, "file_descriptor_management_behavior", "busy_wait"), "busy_wait");
     }
@@ -301,7 +336,7 @@ static void um_send(void *arg, const void *data, bool flush)
 static void um_side_run(int role)
 {
     static struct um_side side;
-    side.ctx = um_context();
+    side.ctx = um_context(role);
     if (bench_oneway()) {
         if (role == 0) {
             side.src = um_source(side.ctx, "bench/a");
@@ -409,16 +444,20 @@ static void zmq_side(int role)
 
 static void side(int role)
 {
-    if (strcmp(bench_options.impl, "um") == 0) {
+    if (strncmp(bench_options.impl, "um", 2) == 0) {
         um_side_run(role);
 #ifdef UM_BENCH_ZMQ
     } else if (strcmp(bench_options.impl, "zmq") == 0) {
         zmq_side(role);
 #endif
+#ifndef UM_BENCH_TLS
+    } else if (strcmp(bench_options.impl, "rawtls") == 0) {
+        bench_die("--impl rawtls: OpenSSL's headers were not there when this was built");
+#endif
     } else if (strncmp(bench_options.impl, "raw", 3) == 0) {
         raw_side(role);
     } else {
-        bench_die("--impl %s: not built in (um, raw, zmq)", bench_options.impl);
+        bench_die("--impl %s: not built in (um, umtls, raw, rawpair, rawtls, zmq)", bench_options.impl);
     }
 }
 

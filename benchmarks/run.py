@@ -24,6 +24,7 @@ import part_shared_memory
 import part_smart
 import part_spark
 import part_tcp
+import part_tls
 import part_udp
 import part_xsp
 from cells import Cells
@@ -36,6 +37,7 @@ Measure = Callable[[Cells, Report, Path], None]
 PARTS: dict[str, Measure] = {
     "throughput": lambda cells, report, _: part_tcp.throughput(cells, report),
     "latency": lambda cells, report, _: part_tcp.latency(cells, report),
+    "tls": lambda cells, report, _: part_tls.tls(cells, report),
     "udp": lambda cells, report, _: part_udp.reliable_udp(cells, report),
     "udp-peers": lambda cells, report, _: part_udp.udp_peers(cells, report),
     "ipc": lambda cells, report, _: part_shared_memory.ipc(cells, report),

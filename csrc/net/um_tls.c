@@ -42,6 +42,9 @@ static bool is_holding(const struct tls_stream *t)
 
 static bool hold(struct tls_stream *t, const char *data, size_t len)
 {
+    if (len == 0) {
+        return true;
+    }
     if (!is_holding(t)) {
         t->held_at = t->held_len = 0;
     }

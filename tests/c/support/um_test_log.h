@@ -29,10 +29,21 @@ static inline int keep_line(int level, const char *message, void *clientd)
 /* From now on, whatever was before. */
 static inline void watch_log(const char *id)
 {
+    pthread_mutex_lock(&log_lock);
     snprintf(log_wanted, sizeof log_wanted, "%s", id);
     log_hits = 0;
     log_line[0] = '\0';
+    pthread_mutex_unlock(&log_lock);
     MUST(lbm_log(keep_line, NULL));
+}
+
+/* The last line has these words; also while contexts are at work. */
+static inline bool log_shows(const char *words)
+{
+    pthread_mutex_lock(&log_lock);
+    bool shows = strstr(log_line, words) != NULL;
+    pthread_mutex_unlock(&log_lock);
+    return shows;
 }
 
 #endif
