@@ -358,19 +358,22 @@ static void hear_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, u
 
 /* ---- forwarding ---- */
 
-static void send_to(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port, const uint8_t *data,
-                    size_t len)
+static void send_to(struct um_lbmrd *engine, uint64_t now_ns, const struct um_lbmrd_peer *peers, size_t count,
+                    const uint8_t *data, size_t len)
 {
+    int errors[UM_LBMRD_PEERS];
     char text[INET_ADDRSTRLEN];
-    int error = engine->config.send(engine->config.arg, ip, port, data, len);
-    if (error == 0) {
-        engine->stats.forwarded++;
-        return;
+    engine->config.send(engine->config.arg, peers, count, data, len, errors);
+    for (size_t i = 0; i < count; i++) {
+        if (errors[i] == 0) {
+            engine->stats.forwarded++;
+            continue;
+        }
+        engine->stats.send_errors++;
+        um_log_limited(&engine->send_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-5688-4676",
+                       "error sending to client (%s.%d len %d)(%s)", ip_text(peers[i].ip, text), (int)peers[i].port,
+                       (int)len, strerror(errors[i]));
     }
-    engine->stats.send_errors++;
-    um_log_limited(&engine->send_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-5688-4676",
-                   "error sending to client (%s.%d len %d)(%s)", ip_text(ip, text), (int)port, (int)len,
-                   strerror(error));
 }
 
 static const char *fault_id(enum um_lbmr_fault fault)
@@ -429,10 +432,16 @@ static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
                 um_lbmrd_nat_rewrite(engine->config.nat, (int)i - 1, sender, engine->translated, len);
             bytes = engine->translated;
         }
+        struct um_lbmrd_peer peers[UM_LBMRD_PEERS];
+        size_t count = 0;
         UM_LIST_FOREACH_SAFE(it, next, group)
         {
             const struct client *client = UM_CONTAINER_OF(it, struct client, group_node);
-            send_to(engine, now_ns, client->ip, client->port, bytes, len);
+            peers[count++] = (struct um_lbmrd_peer){client->ip, client->port};
+            if (count == UM_LBMRD_PEERS || next == group) {
+                send_to(engine, now_ns, peers, count, bytes, len);
+                count = 0;
+            }
         }
     }
 }
@@ -462,7 +471,7 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
     hear_client(engine, now_ns, ip, port);
     if (msg.type == UM_LBMR_UCAST_RCV_ALIVE || msg.type == UM_LBMR_UCAST_SRC_ALIVE) {
         engine->stats.keepalives++;
-        send_to(engine, now_ns, ip, port, answer, sizeof(answer));
+        send_to(engine, now_ns, &(struct um_lbmrd_peer){ip, port}, 1, answer, sizeof(answer));
         return;
     }
     if (um_lbmr_is_keepalive(&msg)) {

@@ -22,6 +22,14 @@
 #define UM_LBMRD_MAX_OUTPUT_RATE (512ull << 20) /* default: no address gets more, however many clients there are */
 #define UM_LBMRD_START_BURST (32ull << 30)      /* default: for all that are there when the daemon starts, together */
 
+/* A client that a datagram goes to: ip in network order, port in host order. */
+struct um_lbmrd_peer {
+    uint32_t ip;
+    uint16_t port;
+};
+
+#define UM_LBMRD_PEERS 64 /* at most, in one call of send */
+
 struct um_lbmrd_config {
     uint64_t ttl_ns;      /* a client unheard for longer is removed */
     uint64_t activity_ns; /* how often that is checked */
@@ -35,8 +43,9 @@ struct um_lbmrd_config {
     uint16_t own_port;
     const struct um_lbmrd_nat *nat; /* outlives the engine; NULL: nothing is translated */
     uint64_t (*cpu_ns)(void *arg);  /* time used by this thread; NULL: newcomers have a budget of bytes only */
-    /* Send one datagram; ip in network order, port in host order. 0 or an errno value. */
-    int (*send)(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len);
+    /* Send one datagram to each of these; errors[i] gets 0 or an errno value. */
+    void (*send)(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                 int *errors);
     void *arg;
 };
 

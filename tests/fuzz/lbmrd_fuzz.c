@@ -37,6 +37,14 @@ static int on_send(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, s
     return ++world->sent % 7 == 0 ? 11 : 0;
 }
 
+static void on_send_all(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                        int *errors)
+{
+    for (size_t i = 0; i < count; i++) {
+        errors[i] = on_send(arg, peers[i].ip, peers[i].port, data, len);
+    }
+}
+
 static int discard(int level, const char *message, void *clientd)
 {
     return 0;
@@ -84,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      .own_ip = 0x0100007f,
                                      .own_port = 15380,
                                      .nat = nat,
-                                     .send = on_send,
+                                     .send = on_send_all,
                                      .arg = &world};
     uint64_t now_ns = UM_NS_PER_SEC;
     um_log_set_proc(discard, NULL);

@@ -51,11 +51,28 @@ static int on_log(int level, const char *message, void *clientd)
     return 0;
 }
 
-static int send_datagram(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len)
+/* As many calls as there are errors, and one more. */
+static void send_datagrams(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                           int *errors)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = ip};
-    ssize_t sent = sendto(*(int *)arg, data, len, MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
-    return sent < 0 ? errno : 0;
+    struct sockaddr_in to[UM_LBMRD_PEERS];
+    struct mmsghdr messages[UM_LBMRD_PEERS];
+    struct iovec bytes = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(peers[i].port), .sin_addr.s_addr = peers[i].ip};
+        messages[i] = (struct mmsghdr){
+            .msg_hdr = {.msg_name = &to[i], .msg_namelen = sizeof to[i], .msg_iov = &bytes, .msg_iovlen = 1}};
+    }
+    for (size_t i = 0; i < count;) {
+        int sent = sendmmsg(*(int *)arg, messages + i, (unsigned)(count - i), MSG_NOSIGNAL | MSG_DONTWAIT);
+        size_t done = sent > 0 ? (size_t)sent : 0;
+        memset(errors + i, 0, done * sizeof *errors);
+        i += done;
+        if (sent <= 0) {
+            errors[i++] = sent < 0 ? errno : EIO;
+        }
+    }
 }
 
 static uint64_t used_ns(void *arg)
@@ -170,7 +187,7 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
                                      .own_port = (uint16_t)settings->port,
                                      .nat = settings->file.nat,
                                      .cpu_ns = used_ns,
-                                     .send = send_datagram,
+                                     .send = send_datagrams,
                                      .arg = &fd};
     struct um_lbmrd *engine = um_lbmrd_create(&config, um_clock_ns());
     int status = 1;
@@ -184,9 +201,11 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
         um_log(UM_LOG_INFO, "Lbmrd-um-8",
                "lbmrd ends: %" PRIu64 " datagrams received, %" PRIu64 " sent, %" PRIu64 " invalid, %" PRIu64
                " send errors, %" PRIu64 " from itself, %" PRIu64 " circling, %" PRIu64 " clients refused, %" PRIu64
-               " evicted, %" PRIu64 " datagrams over budget, %" PRIu64 " addresses translated",
+               " evicted, %" PRIu64 " datagrams over budget, %" PRIu64 " ms of processor time for newcomers, %" PRIu64
+               " addresses translated",
                stats->received, stats->forwarded, stats->invalid, stats->send_errors, stats->from_self, stats->circling,
-               stats->refused_clients, stats->evicted_clients, stats->over_budget, stats->translated);
+               stats->refused_clients, stats->evicted_clients, stats->over_budget, stats->newcomers_ns / 1000000,
+               stats->translated);
         um_lbmrd_destroy(engine);
     }
     close(fd);

@@ -369,6 +369,14 @@ static int record_send(void *arg, uint32_t to, uint16_t port, const uint8_t *dat
     return 0;
 }
 
+static void record_send_all(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                            int *errors)
+{
+    for (size_t i = 0; i < count; i++) {
+        errors[i] = record_send(arg, peers[i].ip, peers[i].port, data, len);
+    }
+}
+
 TEST(each_domain_gets_its_own_copy_and_unset_addresses_are_filled_in_before)
 {
     struct um_lbmrd_nat *nat = make_example();
@@ -379,7 +387,7 @@ TEST(each_domain_gets_its_own_copy_and_unset_addresses_are_filled_in_before)
                                      .output_rate = 1000000,
                                      .output_burst = 1000000,
                                      .nat = nat,
-                                     .send = record_send};
+                                     .send = record_send_all};
     static const char *const clients[] = {"10.1.1.50", "192.168.1.20", "172.16.0.1", "192.168.1.21"};
     um_log_set_proc(drop_log, NULL);
     struct um_lbmrd *engine = um_lbmrd_create(&config, 0);

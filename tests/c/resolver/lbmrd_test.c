@@ -35,6 +35,14 @@ static int record_send(void *arg, uint32_t ip, uint16_t port, const uint8_t *dat
     return 0;
 }
 
+static void record_send_all(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                            int *errors)
+{
+    for (size_t i = 0; i < count; i++) {
+        errors[i] = record_send(arg, peers[i].ip, peers[i].port, data, len);
+    }
+}
+
 static int drop_log(int level, const char *message, void *clientd)
 {
     return 0;
@@ -55,7 +63,7 @@ static struct um_lbmrd *make_engine(size_t max_clients)
                                      .output_burst = 2000000,
                                      .own_ip = ip("10.0.0.1"),
                                      .own_port = 15380,
-                                     .send = record_send};
+                                     .send = record_send_all};
     memset(&wire, 0, sizeof(wire));
     um_log_set_proc(drop_log, NULL);
     return um_lbmrd_create(&config, 0);
@@ -347,7 +355,7 @@ static struct um_lbmrd *make_large_engine(void)
                                      .output_burst = UM_LBMRD_OUTPUT_BURST,
                                      .max_output_rate = UM_LBMRD_MAX_OUTPUT_RATE,
                                      .start_burst = UM_LBMRD_START_BURST,
-                                     .send = record_send};
+                                     .send = record_send_all};
     memset(&wire, 0, sizeof(wire));
     um_log_set_proc(drop_log, NULL);
     return um_lbmrd_create(&config, 0);
@@ -403,7 +411,7 @@ TEST(f10_the_start_is_bounded_for_each_client_and_in_all)
                                      .output_rate = 1,
                                      .output_burst = 1,
                                      .start_burst = 1 << 20,
-                                     .send = record_send};
+                                     .send = record_send_all};
     memset(&wire, 0, sizeof(wire));
     struct um_lbmrd *engine = um_lbmrd_create(&config, 0);
     for (int i = 0; i < 200; i++) {
@@ -429,6 +437,14 @@ static int costly_send(void *arg, uint32_t to, uint16_t port, const uint8_t *dat
     return record_send(arg, to, port, data, len);
 }
 
+static void costly_send_all(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                            int *errors)
+{
+    for (size_t i = 0; i < count; i++) {
+        errors[i] = costly_send(arg, peers[i].ip, peers[i].port, data, len);
+    }
+}
+
 static uint64_t used_time(void *arg)
 {
     return used_time_ns;
@@ -445,7 +461,7 @@ TEST(f10_what_newcomers_send_has_a_budget_of_processor_time_and_others_do_not_fe
                                      .time_rate = 100 * MS,
                                      .time_burst = 200 * MS,
                                      .cpu_ns = used_time,
-                                     .send = costly_send};
+                                     .send = costly_send_all};
     memset(&wire, 0, sizeof(wire));
     struct um_lbmrd *engine = um_lbmrd_create(&config, 0);
     for (uint64_t now = 0; now <= 11000 * MS; now += 1000 * MS) {
@@ -487,7 +503,7 @@ TEST(f10_in_a_full_table_the_silent_make_room_for_the_new)
                                      .max_address_clients = 3,
                                      .output_rate = 1000000,
                                      .output_burst = 1000000,
-                                     .send = record_send};
+                                     .send = record_send_all};
     memset(&wire, 0, sizeof(wire));
     struct um_lbmrd *engine = um_lbmrd_create(&config, 0);
     keepalive_from(engine, 0, "10.9.0.1", 1);
