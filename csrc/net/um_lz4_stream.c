@@ -10,7 +10,7 @@
 #include "base/um_buf.h"
 #include "base/um_error.h"
 #include "base/um_mem.h"
-#include "wire/um_lz4_frame.h"
+#include "net/um_lz4_frame.h"
 
 #define BUFFERS_KEPT 16u
 /* liblz4 never makes less of this many bytes. */

@@ -1,5 +1,5 @@
 /* Compression of byte streams by LZ4: a filter as um_stream.h describes them. Each piece
- * that is written becomes a frame of its own (wire/um_lz4_frame.h), so that a datagram
+ * that is written becomes a frame of its own (net/um_lz4_frame.h), so that a datagram
  * is never cut; what does not become smaller is stored. liblz4 is looked for only when
  * the first filter is made. */
 #ifndef UM_NET_LZ4_STREAM_H

@@ -7,11 +7,11 @@
 #ifndef UM_RESOLVER_TR_ENGINE_H
 #define UM_RESOLVER_TR_ENGINE_H
 
+#include "config/um_stream_settings.h"
 #include "resolver/um_resolver.h"
 #include "resolver/um_tr_cache.h"
 #include "resolver/um_tr_limiter.h"
 #include "resolver/um_tr_schedule.h"
-#include "transport/stream/um_stream_filters.h"
 
 struct um_tr_engine;
 

@@ -4,14 +4,8 @@
 #ifndef UM_TRANSPORT_STREAM_FILTERS_H
 #define UM_TRANSPORT_STREAM_FILTERS_H
 
-#include "config/um_options.h"
+#include "config/um_stream_settings.h"
 #include "net/um_stream.h"
-
-/* Contexts understand each other only where these are equal. */
-struct um_stream_settings {
-    bool encryption;  /* use_tls */
-    bool compression; /* of any kind */
-};
 
 struct um_tls;
 struct um_lz4;
@@ -22,15 +16,6 @@ struct um_stream_filters {
     struct um_tls *tls; /* NULL: no encryption */
     struct um_lz4 *lz4; /* NULL: no compression */
 };
-
-void um_stream_settings_of(const struct um_context_options *opts, struct um_stream_settings *out);
-static inline bool um_stream_settings_plain(const struct um_stream_settings *settings)
-{
-    return !settings->encryption && !settings->compression;
-}
-/* Nothing but TCP carries encrypted or compressed messages. `what` is for the text: a source with its name. 0, or
- * -1 + UM_EINVAL. */
-int um_stream_settings_allow(const struct um_stream_settings *settings, const char *what, const char *transport);
 
 /* Reads certificates and finds the libraries that are needed. 0, or -1 + error: then there is nothing to clear. */
 int um_stream_filters_init(struct um_stream_filters *filters, const struct um_context_options *opts);

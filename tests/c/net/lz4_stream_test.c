@@ -5,7 +5,7 @@
 #include "base/um_random.h"
 #include "um_test_awkward.h"
 #include "um_test_streams.h"
-#include "wire/um_lz4_frame.h"
+#include "net/um_lz4_frame.h"
 
 static struct um_lz4 *lz4;
 

@@ -1,8 +1,8 @@
 /* Compressed byte streams on the wire: a hello from each side, then frames of one LZ4
  * block each (no dictionary, every block by itself). Only their outsides: what is in a
  * block is liblz4's business. Pure; network byte order. */
-#ifndef UM_WIRE_LZ4_FRAME_H
-#define UM_WIRE_LZ4_FRAME_H
+#ifndef UM_NET_LZ4_FRAME_H
+#define UM_NET_LZ4_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* The hello of compressed byte streams. Pure. */
-#include "wire/um_lz4_frame.h"
+#include "net/um_lz4_frame.h"
 
 #include <string.h>
 
