@@ -325,15 +325,20 @@ static bool serve(struct um_srs_peer *peer)
     return peer->doomed || (may_send(peer) && has_work(peer));
 }
 
+static void link_ready(struct um_srs_peer *peer)
+{
+    if (peer->ready.next == &peer->ready) {
+        um_list_push_back(&peer->engine->ready, &peer->ready);
+    }
+}
+
 void srs_peer_ready(struct um_srs_peer *peer)
 {
     struct um_srs_engine *engine = peer->engine;
     if (!peer->doomed && !may_send(peer)) {
         return; /* comes again when it may */
     }
-    if (peer->ready.next == &peer->ready) {
-        um_list_push_back(&engine->ready, &peer->ready);
-    }
+    link_ready(peer);
     bool full = peer->doomed || peer->queue.count >= engine->config.batch_records;
     uint64_t due = engine->now_ns + (full ? 0 : engine->config.service_interval_ns);
     if (!um_timer_armed(&engine->service) || due < engine->service.due_ns) {
@@ -355,7 +360,7 @@ void srs_on_service(struct um_timer *timer, uint64_t now_ns)
         struct um_srs_peer *peer = UM_CONTAINER_OF(first, struct um_srs_peer, ready);
         um_list_remove(first);
         if (serve(peer)) {
-            um_list_push_back(&engine->ready, &peer->ready);
+            link_ready(peer); /* what it was listed may have done so already */
             more = true;
         }
         if (peer->doomed) {

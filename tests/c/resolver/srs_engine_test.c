@@ -396,6 +396,36 @@ TEST(records_wait_for_others_in_a_batch_and_for_what_the_client_grants)
     um_srs_engine_destroy(srs.engine);
 }
 
+static void one_batch_a_turn(struct um_srs_config *config)
+{
+    config->turn_batches = 1;
+}
+
+TEST(long_lists_of_several_clients_go_on_side_by_side)
+{
+    struct test_srs srs;
+    struct test_client source = {0}, told[4] = {0};
+    char topic[32];
+    test_srs_start(&srs, one_batch_a_turn);
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    for (uint32_t i = 0; i < 1000; i++) {
+        snprintf(topic, sizeof(topic), "t.%u", i);
+        test_client_sir(&source, i, topic);
+    }
+    for (uint32_t c = 0; c < 4; c++) {
+        test_client_join(&told[c], &srs, 2 + c, UM_LBMSRS_FILTER);
+        for (uint32_t i = 0; i < 1000; i++) {
+            snprintf(topic, sizeof(topic), "t.%u", i);
+            test_client_say(&told[c], UM_LBMSRS_RIR, 0, topic, "");
+        }
+    }
+    test_srs_run(&srs, 1 * SECONDS);
+    for (int c = 0; c < 4; c++) {
+        CHECK_EQ(told[c].sirs, 1000);
+    }
+    um_srs_engine_destroy(srs.engine);
+}
+
 TEST(a_blocked_connection_is_sent_nothing_until_it_is_writable)
 {
     struct test_srs srs;
