@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
@@ -67,18 +68,28 @@ def test_sources_meet_interest_and_end_when_they_are_deleted(start: Start) -> No
     assert "3 registrations" in process.finish()
 
 
-def test_a_killed_client_is_forgotten_after_its_lifetime_and_one_that_returns_is_not(start: Start) -> None:
-    _, port = start("<source-state-lifetime>3</source-state-lifetime>")
-    with SrsClient(port, 9).join(FLOOD) as told:
-        for session in (1, 2):
-            client = SrsClient(port, session).join()
-            client.batch(client.sir(1, f"topic{session}"))
-            told.wait(lambda: len(told.sources) == session)  # noqa: B023 - waited for here
-            client.reset()
-        with SrsClient(port, 2).join() as back:
-            back.batch(back.sir(1, "topic2"))
-            told.wait(lambda: any(entry[:2] == ("SER", "topic1") for entry in told.log))
-            assert [entry[0] for entry in told.log if entry[1] == "topic2"] == ["SIR"]
+def test_sources_of_a_killed_client_end_after_their_lifetime(start: Start) -> None:
+    _, port = start("<source-state-lifetime>1</source-state-lifetime>")
+    with SrsClient(port, 2).join(FLOOD) as told:
+        client = SrsClient(port, 1).join()
+        client.batch(client.sir(1, "orders"))
+        told.wait(lambda: len(told.sources) == 1)
+        client.reset()
+        told.wait(lambda: not told.sources)
+        assert [entry[0] for entry in told.log] == ["SIR", "SER"]
+
+
+def test_a_client_that_returns_in_time_is_not_noticed_by_others(start: Start) -> None:
+    _, port = start()
+    with SrsClient(port, 2).join(FLOOD) as told:
+        client = SrsClient(port, 1).join()
+        client.batch(client.sir(1, "orders"))
+        told.wait(lambda: len(told.sources) == 1)
+        client.reset()
+        with SrsClient(port, 1).join() as back:
+            back.batch(back.sir(1, "orders"), back.sir(2, "quotes"))
+            told.wait(lambda: len(told.sources) == 2)
+        assert [entry[:2] for entry in told.log] == [("SIR", "orders"), ("SIR", "quotes")]
 
 
 def test_a_restarted_service_learns_everything_from_its_clients(tmp_path: Path) -> None:
@@ -125,8 +136,8 @@ def test_x3_garbage_and_half_open_clients_do_not_disturb_the_others(start: Start
     process, port = start()
     with SrsClient(port, 1).join() as source, SrsClient(port, 2).join(FLOOD) as told:
         half_open = [SrsClient(port, 100 + i) for i in range(200)]
-        for i, client in enumerate(half_open):
-            if i % 2:
+        for client in half_open[::2]:
+            with contextlib.suppress(OSError):  # closed already, on a slow machine
                 client.send(frame(1, 0, b"\0\1")[:7])
         for i in range(50):
             with SrsClient(port, 1000 + i) as client:

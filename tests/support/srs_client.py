@@ -80,7 +80,8 @@ class SrsClient:
         stream, self._stream = self._stream, self._stream + 2
         return stream
 
-    def setup(self, keepalive: int = 5000, lifetime: int = 20000) -> None:
+    def setup(self, keepalive: int = 60000, lifetime: int = 600000) -> None:
+        """The longest lifetime: a test on a busy machine may be silent for long."""
         mime = bytes([len(MIME)]) + MIME
         self.send(frame(SETUP, 0, struct.pack(">HHII", 1, 0, keepalive, lifetime) + mime + mime))
 
