@@ -112,12 +112,15 @@ static int open_parts(lbm_xsp_t *xsp)
     if (xsp->unicast == NULL) {
         return -1;
     }
+    um_unicast_set_layer(xsp->unicast, um_stream_filters_layer(&ctx->filters));
     um_unicast_on_data(xsp->unicast, UM_LBMC_MESSAGE, on_message, xsp);
     xsp->env = (struct um_transport_env){.loop = xsp->loop,
                                          .opts = &xsp->copts,
                                          .ctxinst = ctx->instance,
                                          .request_port = um_unicast_port(xsp->unicast),
-                                         .request_ip = um_unicast_addr(xsp->unicast)};
+                                         .request_ip = um_unicast_addr(xsp->unicast),
+                                         .stream_layer = um_stream_filters_layer(&ctx->filters),
+                                         .stream_settings = &ctx->filters.settings};
     um_list_init(&xsp->env.threads);
     struct um_rcv_sessions *sessions = um_rcv_sessions_create(&xsp->env, xsp->unicast);
     if (sessions == NULL) {

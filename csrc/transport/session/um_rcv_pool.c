@@ -280,6 +280,24 @@ static struct um_rcv_session *not_available(struct um_rcv_sessions *sessions, in
     return NULL;
 }
 
+/* Advertisements can be forged: what is not encrypted is not received where encryption is asked for. */
+static bool is_allowed(struct um_rcv_sessions *sessions, const struct um_rcv_transport_ops *ops)
+{
+    const struct um_stream_settings *settings = sessions->env->stream_settings;
+    if (settings == NULL || um_stream_settings_plain(settings) || ops->streams) {
+        return true;
+    }
+    unsigned bit = 1u << ((unsigned)ops->type & 31u);
+    if ((sessions->unavailable_logged & bit) == 0) {
+        sessions->unavailable_logged |= bit;
+        um_log(UM_LOG_WARNING, "Core-9565-46",
+               "a source of transport %s is advertised to a context with %s: not joined, and not told of again",
+               ops->name, settings->encryption ? "use_tls 1" : "compression");
+    }
+    um_stream_settings_allow(settings, "a source that is advertised", ops->name);
+    return false;
+}
+
 static struct um_rcv_session *join_transport(struct um_rcv_sessions *sessions, const struct um_rcv_session_key *key,
                                              const struct um_receiver_options *opts)
 {
@@ -287,7 +305,8 @@ static struct um_rcv_session *join_transport(struct um_rcv_sessions *sessions, c
         return not_available(sessions, (int)key->type);
     }
     struct um_rcv_transport *transport = um_rcv_transports_get(sessions->transports, (int)key->type);
-    struct um_rcv_session *session = transport != NULL ? transport->ops->join(transport, opts, key) : NULL;
+    bool joins = transport != NULL && is_allowed(sessions, transport->ops);
+    struct um_rcv_session *session = joins ? transport->ops->join(transport, opts, key) : NULL;
     if (session != NULL) {
         session->transport = transport;
     }

@@ -37,6 +37,7 @@ struct um_rcv_transport {
 struct um_rcv_transport_ops {
     int type;                        /* LBM_TRANSPORT_TYPE_* */
     const char *name;                /* as source strings spell it */
+    bool streams;                    /* over byte streams, which the filters of the context cover */
     enum um_rcv_join_kind join_kind; /* of the first session that is joined at a place */
     uint64_t retry_delay_ns;         /* a join that brought nothing is not begun again before; 0: at once */
     /* Made with the first session that wants it. NULL + error. */

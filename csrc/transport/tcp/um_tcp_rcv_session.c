@@ -491,6 +491,7 @@ static void in_force(const struct um_transport_env *env, struct um_receiver_opti
 const struct um_rcv_transport_ops um_tcp_rcv_transport = {
     .type = LBM_TRANSPORT_TYPE_TCP,
     .name = "TCP",
+    .streams = true,
     .join_kind = UM_RCV_JOIN_ASKS,
     .retry_delay_ns = RETRY_DELAY_NS,
     .create = create,

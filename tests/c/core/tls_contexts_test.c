@@ -244,6 +244,34 @@ TEST(multicast_immediate_messages_are_off_in_encrypted_contexts)
     MUST(lbm_log(NULL, NULL));
 }
 
+/* One context says in its advertisements that it is encrypted, and sends in the open all the same. */
+TEST(advertised_sources_of_other_transports_are_not_joined_by_encrypted_contexts)
+{
+    TEST_NEEDS_NET();
+    struct recorder r = RECORDER_INIT;
+    watch_log("Core-9565-46");
+    lbm_context_t *forger = context_of(&test_tls_host), *ctx = context_of(&test_tls_peer);
+    forger->filters.settings.encryption = false;
+    lbm_src_topic_attr_t *attr;
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    MUST(lbm_src_topic_attr_create(&attr));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbt-rm"));
+    MUST(lbm_src_topic_alloc(&topic, forger, "forged", attr));
+    MUST(lbm_src_create(&src, forger, topic, NULL, NULL, NULL));
+    lbm_src_topic_attr_delete(attr);
+    lbm_rcv_t *rcv = net_recording_receiver(ctx, "forged", &r);
+    CHECK(comes_true(logged, NULL));
+    CHECK(log_shows("LBT-RM"));
+    net_send(src, "forged");
+    CHECK_EQ(recorder_count(&r, LBM_MSG_BOS) + recorder_count(&r, LBM_MSG_DATA), 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_log(NULL, NULL));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(forger));
+}
+
 /* ---- strangers ---- */
 
 /* Until the other side closes; bytes that came before it did. */
@@ -354,12 +382,14 @@ TEST(x5_every_listening_socket_refuses_plaintext_where_encryption_is_required)
     int others = listening_ports(ports, 64);
     lbm_context_t *ctx = context_of(&test_tls_host), *peer = context_of(&test_tls_peer);
     lbm_src_t *src = net_source(ctx, "guarded"), *second = net_source(ctx, "guarded as well");
+    lbm_xsp_t *xsp;
+    MUST(lbm_xsp_create(&xsp, ctx, NULL, NULL)); /* has a request port of its own */
     lbm_rcv_t *rcv = net_recording_receiver(peer, "guarded", &r);
     MUST(lbm_context_rcv_immediate_msgs(ctx, immediate_cb, &r, NULL));
     CHECK(recorder_wait(&r, LBM_MSG_BOS, 1));
     int count = listening_ports(ports, 64);
     CHECK_EQ(others, 0);
-    CHECK(count >= 4); /* two request ports, two sources */
+    CHECK(count >= 5); /* three request ports, two sources */
     for (int i = 0; i < count; i++) {
         for (size_t k = 0; k < sizeof plaintexts / sizeof plaintexts[0]; k++) {
             int fd = connect_to(ports[i]);
@@ -373,6 +403,7 @@ TEST(x5_every_listening_socket_refuses_plaintext_where_encryption_is_required)
     MUST(lbm_rcv_delete(rcv));
     MUST(lbm_src_delete(src));
     MUST(lbm_src_delete(second));
+    MUST(lbm_xsp_delete(xsp));
     MUST(lbm_context_delete(peer));
     MUST(lbm_context_delete(ctx));
 }

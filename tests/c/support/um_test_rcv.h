@@ -147,10 +147,27 @@ static inline void sleep_ms(long ms)
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+/* UM_TEST_STREAMS has tls, lz4 or both: then every context of the test is encrypted, or compresses, or both
+ * (tests/python/test_streams_matrix.py). */
+static inline void net_streams(lbm_context_attr_t *attr)
+{
+    const char *streams = getenv("UM_TEST_STREAMS");
+    if (streams != NULL && strstr(streams, "tls") != NULL) {
+        MUST(lbm_context_attr_str_setopt(attr, "use_tls", "1"));
+        MUST(lbm_context_attr_str_setopt(attr, "tls_certificate", "../tests/certificates/host.pem"));
+        MUST(lbm_context_attr_str_setopt(attr, "tls_certificate_key", "../tests/certificates/host.key"));
+        MUST(lbm_context_attr_str_setopt(attr, "tls_trusted_certificates", "../tests/certificates/ca.pem"));
+    }
+    if (streams != NULL && strstr(streams, "lz4") != NULL) {
+        MUST(lbm_context_attr_str_setopt(attr, "compression", "lz4"));
+    }
+}
+
 static inline lbm_context_attr_t *net_context_attr(void)
 {
     lbm_context_attr_t *attr;
     MUST(lbm_context_attr_create(&attr));
+    net_streams(attr);
     MUST(lbm_context_attr_str_setopt(attr, "default_interface", "127.0.0.1/32"));
     MUST(lbm_context_attr_str_setopt(attr, "resolver_multicast_interface", "127.0.0.1/32"));
     return attr;
