@@ -23,7 +23,14 @@ static struct {
     uint64_t retained, size;
     double rate, seconds, give_up;
     bool fast;
-} run = {.retained = 1000000, .size = 64, .rate = 50000, .seconds = 3, .give_up = 300};
+    const char *outstanding, *buffer; /* options for speed, docs/performance.md names them */
+} run = {.retained = 1000000,
+         .size = 64,
+         .rate = 50000,
+         .seconds = 3,
+         .give_up = 300,
+         .outstanding = "2048",
+         .buffer = "16777216"};
 
 /* What a receiver has seen. Written by its context's thread. */
 struct taker {
@@ -73,8 +80,8 @@ static lbm_context_t *context(void)
     lbm_context_attr_t *attr = um_context_attr("127.0.0.1");
     set_context(attr, "request_tcp_port_low", "0");
     set_context(attr, "request_tcp_port_high", "0");
-    if (run.fast) { /* docs/performance.md names them */
-        set_context(attr, "response_session_maximum_buffer", "4194304");
+    if (run.fast) {
+        set_context(attr, "response_session_maximum_buffer", run.buffer);
         set_context(attr, "response_tcp_nodelay", "1");
     }
     return um_context_of(attr);
@@ -102,7 +109,8 @@ static lbm_rcv_t *receiver(lbm_context_t *ctx, const char *name, bool late, stru
     um_check(lbm_rcv_topic_attr_create(&attr), "lbm_rcv_topic_attr_create");
     um_check(lbm_rcv_topic_attr_str_setopt(attr, "use_late_join", late ? "1" : "0"), "use_late_join");
     if (run.fast) {
-        um_check(lbm_rcv_topic_attr_str_setopt(attr, "retransmit_request_outstanding_maximum", "512"), "outstanding");
+        um_check(lbm_rcv_topic_attr_str_setopt(attr, "retransmit_request_outstanding_maximum", run.outstanding),
+                 "outstanding");
     }
     um_check(lbm_rcv_topic_lookup(&topic, ctx, name, attr), "lbm_rcv_topic_lookup");
     um_check(lbm_rcv_create(&rcv, ctx, topic, on_message, taker, NULL), "lbm_rcv_create");
@@ -270,8 +278,13 @@ static void parse(int argc, char **argv)
             run.give_up = atof(value);
         } else if (strcmp(name, "--fast") == 0) {
             run.fast = atoi(value) != 0;
+        } else if (strcmp(name, "--outstanding") == 0) {
+            run.outstanding = value;
+        } else if (strcmp(name, "--buffer") == 0) {
+            run.buffer = value;
         } else {
-            bench_die("usage: %s --retained N --size BYTES --rate PER_S --seconds S --give-up S --fast 0|1", argv[0]);
+            bench_die("usage: %s --retained N --size BYTES --rate PER_S --seconds S --give-up S --fast 0|1 "
+                      "--outstanding N --buffer BYTES", argv[0]);
         }
     }
     if (run.retained < 1 || run.size < sizeof(uint64_t) || run.size > 60000 || run.rate <= 0 || run.seconds <= 0) {

@@ -17,7 +17,10 @@
 static_assert(UM_RETRANSMITTER_PACES == UM_SRC_TRANSPORTS_MAX, "a pace for each");
 
 #define REQUEST_NS_MAX 2000u /* an answer takes less, unless the thread is interrupted */
-#define MEASURED_EVERY 8u    /* requests; those between are taken to be as long: the clock is a tenth of them */
+/* Of so many requests the first few are measured together, if they come in one pass of the loop, else the first alone:
+ * to look at the clock takes as long as a third of an answer. */
+#define MEASURED_EVERY 64u
+#define MEASURED_TOGETHER 8u
 #define DROP_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
 struct um_src_retention {
@@ -26,6 +29,7 @@ struct um_src_retention {
     struct um_retention *kept;   /* lock */
     bool ages;                   /* fixed: there is an age to look at */
     unsigned pace;               /* fixed: that of its transport */
+    struct um_retention_run run; /* [loop] behind what was asked for last: so that senders need not wait for answers */
 };
 
 struct um_retransmissions {
@@ -35,7 +39,10 @@ struct um_retransmissions {
     struct um_log_limit drop_logs[UM_RETRANSMITTER_DROPS];
     struct um_timer timer; /* of those who wait for the pace */
     uint32_t requests;     /* [loop] all that came */
-    uint64_t request_ns;   /* [loop] what the last one that was measured took */
+    uint64_t request_ns;   /* [loop] what one took when they were last measured */
+    uint64_t begin_ns;     /* [loop] of those that are measured */
+    uint64_t pass_ns;      /* [loop] in which they came */
+    bool together;         /* [loop] the last that were measured came in one pass */
     uint64_t next_look_ns; /* for a source that somebody asks for in vain */
 };
 
@@ -69,25 +76,37 @@ static bool on_range(void *user, uint32_t topic_idx, uint32_t *low, uint32_t *hi
     return true;
 }
 
+/* A replay asks for one number behind the other. What has an age is looked for each time: it may be too old by now. */
+static const struct um_retained *find_locked(struct um_src_retention *retention, uint32_t sqn)
+{
+    if (!retention->ages) {
+        return um_retention_open_run(retention->kept, sqn, &retention->run);
+    }
+    um_retention_expire(retention->kept, um_clock_ns());
+    return um_retention_find(retention->kept, sqn);
+}
+
 static size_t on_copy(void *user, uint32_t topic_idx, uint32_t sqn, uint8_t *out, unsigned *pace)
 {
     const struct um_retransmissions *retransmissions = user;
     struct um_src_retention *retention = um_u32_map_get(&retransmissions->by_topic, topic_idx);
-    size_t len = 0;
     if (retention == NULL) {
         return UM_RETRANSMITTER_NO_TOPIC;
     }
-    um_lock_take(&retention->lock);
-    if (retention->ages) {
-        um_retention_expire(retention->kept, um_clock_ns());
+    *pace = retention->pace;
+    const struct um_retained *record = um_retention_run_next(&retention->run, sqn);
+    bool locked = record == NULL;
+    if (locked) {
+        um_lock_take(&retention->lock);
+        record = find_locked(retention, sqn);
     }
-    const struct um_retained *record = um_retention_find(retention->kept, sqn);
-    if (record != NULL) {
-        len = record->len;
+    size_t len = record != NULL ? record->len : 0;
+    if (len > 0) {
         memcpy(out, record->message, len);
     }
-    um_lock_give(&retention->lock);
-    *pace = retention->pace;
+    if (locked) {
+        um_lock_give(&retention->lock);
+    }
     return len;
 }
 
@@ -200,13 +219,41 @@ static struct um_retransmitter_asker asker_of(const struct um_lbmc_msg *msg, con
                                                (msg->present & UM_LBMC_HAS_STREAM) != 0 ? msg->stream.ctxinst : NULL};
 }
 
+/* Less what others of this machine had of it meanwhile. */
+static uint64_t measured_ns(const struct um_retransmissions *retransmissions, uint64_t count)
+{
+    uint64_t each_ns = (um_clock_ns() - retransmissions->begin_ns) / count;
+    return each_ns < REQUEST_NS_MAX ? each_ns : REQUEST_NS_MAX;
+}
+
+static void begin_measuring(struct um_retransmissions *retransmissions, uint64_t now_ns)
+{
+    if (retransmissions->requests % MEASURED_EVERY == 0) {
+        retransmissions->pass_ns = now_ns;
+        retransmissions->begin_ns = um_clock_ns();
+    }
+}
+
+static void end_measuring(struct um_retransmissions *retransmissions, uint64_t now_ns)
+{
+    uint32_t nth = retransmissions->requests++ % MEASURED_EVERY;
+    if (nth == 0) {
+        if (!retransmissions->together) {
+            retransmissions->request_ns = measured_ns(retransmissions, 1);
+        }
+        retransmissions->together = false;
+    } else if (nth == MEASURED_TOGETHER - 1 && retransmissions->pass_ns == now_ns) {
+        retransmissions->request_ns = measured_ns(retransmissions, MEASURED_TOGETHER);
+        retransmissions->together = true;
+    }
+}
+
 static void on_request(void *user, const struct um_lbmc_msg *msg, struct um_buf *buf, const struct sockaddr_in *from,
                        uint64_t now_ns)
 {
     struct um_retransmissions *retransmissions = user;
     struct um_retransmitter_asker asker = asker_of(msg, from);
-    bool measured = retransmissions->requests++ % MEASURED_EVERY == 0;
-    uint64_t begin_ns = measured ? um_clock_ns() : 0;
+    begin_measuring(retransmissions, now_ns);
     if ((msg->present & UM_LBMC_HAS_LJI_REQ) != 0) {
         asker.begins = true;
         um_retransmitter_on_lji_req(retransmissions->engine, now_ns, &msg->lji_req, &asker);
@@ -215,10 +262,7 @@ static void on_request(void *user, const struct um_lbmc_msg *msg, struct um_buf 
         asker.begins = false;
         um_retransmitter_on_rxreq(retransmissions->engine, now_ns, &msg->rxreq, &asker);
     }
-    if (measured) { /* less what others of this machine had of it meanwhile */
-        uint64_t took_ns = um_clock_ns() - begin_ns;
-        retransmissions->request_ns = took_ns < REQUEST_NS_MAX ? took_ns : REQUEST_NS_MAX;
-    }
+    end_measuring(retransmissions, now_ns);
     um_retransmitter_worked(retransmissions->engine, asker.ip, retransmissions->request_ns);
 }
 

@@ -12,6 +12,7 @@
 #define CHUNK_MAX (256u << 10)
 #define INDEX_MIN 16u
 #define FETCHED_AHEAD 8u /* records: who asks for one asks for those behind it next */
+#define CACHE_LINE 64u
 
 struct chunk {
     struct chunk *next; /* filled after this one */
@@ -28,6 +29,8 @@ struct um_retention {
     size_t size;                /* as counted */
     struct chunk *first, *last; /* in order of filling */
     struct chunk *spare;        /* ready for use: at most one, or a list of what is reserved */
+    struct chunk *read;         /* of the run that is open; NULL: none is */
+    bool read_alone;            /* that one is in none of the lists any more */
     size_t reserved;            /* bytes of each chunk of that list; 0: none is */
     size_t memory;              /* chunks */
     uint64_t missed;
@@ -55,6 +58,9 @@ void um_retention_destroy(struct um_retention *retention)
         struct chunk *chunk = retention->spare;
         retention->spare = chunk->next;
         free_chunk(retention, chunk);
+    }
+    if (retention->read_alone) {
+        free_chunk(retention, retention->read);
     }
     um_free(retention->index);
     um_free(retention);
@@ -177,9 +183,25 @@ static struct um_retained *new_record(struct um_retention *retention, size_t len
         return NULL;
     }
     struct um_retained *record = (struct um_retained *)(void *)(chunk->data + chunk->used);
+    record->place = (uint32_t)chunk->used;
     chunk->used += size;
     chunk->records++;
     return record;
+}
+
+/* Or free it; it is in no list. */
+static void use_again(struct um_retention *retention, struct chunk *chunk)
+{
+    if (retention->reserved != 0 && chunk->capacity == retention->reserved) {
+        chunk->next = retention->spare;
+        retention->spare = chunk;
+    } else if (retention->reserved == 0 && (retention->spare == NULL || retention->spare->capacity < chunk->capacity)) {
+        free_chunk(retention, retention->spare);
+        chunk->next = NULL;
+        retention->spare = chunk;
+    } else {
+        free_chunk(retention, chunk);
+    }
 }
 
 /* Of the oldest record. */
@@ -190,19 +212,14 @@ static void release_record(struct um_retention *retention)
         return;
     }
     if (chunk == retention->last) {
-        chunk->used = 0;
+        chunk->used = chunk == retention->read ? chunk->used : 0;
         return;
     }
     retention->first = chunk->next;
-    if (retention->reserved != 0 && chunk->capacity == retention->reserved) {
-        chunk->next = retention->spare;
-        retention->spare = chunk;
-    } else if (retention->reserved == 0 && (retention->spare == NULL || retention->spare->capacity < chunk->capacity)) {
-        free_chunk(retention, retention->spare);
-        chunk->next = NULL;
-        retention->spare = chunk;
+    if (chunk == retention->read) {
+        retention->read_alone = true;
     } else {
-        free_chunk(retention, chunk);
+        use_again(retention, chunk);
     }
 }
 
@@ -295,7 +312,9 @@ const struct um_retained *um_retention_find(const struct um_retention *retention
     size_t distance = sqn - at(retention, 0)->sqn;
     size_t low = 0, high = distance < retention->count ? distance : retention->count - 1;
     if (retention->count - high > FETCHED_AHEAD) {
-        __builtin_prefetch(at(retention, high + FETCHED_AHEAD));
+        const char *ahead = (const char *)at(retention, high + FETCHED_AHEAD);
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + CACHE_LINE); /* a small one, and it does not begin a line */
     }
     while (low < high) {
         size_t middle = high - (high - low) / 2;
@@ -309,6 +328,42 @@ const struct um_retained *um_retention_find(const struct um_retention *retention
         }
     }
     return at(retention, low)->sqn == sqn ? at(retention, low) : NULL;
+}
+
+/* ---- what is read without the lock ---- */
+
+void um_retention_close_run(struct um_retention *retention, struct um_retention_run *run)
+{
+    if (retention->read_alone) {
+        use_again(retention, retention->read);
+    }
+    retention->read = NULL;
+    retention->read_alone = false;
+    *run = (struct um_retention_run){NULL, NULL};
+}
+
+const struct um_retained *um_retention_open_run(struct um_retention *retention, uint32_t sqn,
+                                                struct um_retention_run *run)
+{
+    um_retention_close_run(retention, run);
+    const struct um_retained *record = um_retention_find(retention, sqn);
+    if (record != NULL) {
+        const uint8_t *data = (const uint8_t *)record - record->place;
+        retention->read = UM_CONTAINER_OF(data, struct chunk, data);
+        run->next = (const uint8_t *)record + record_size(record->len);
+        run->end = data + retention->read->used;
+    }
+    return record;
+}
+
+const struct um_retained *um_retention_run_next(struct um_retention_run *run, uint32_t sqn)
+{
+    const struct um_retained *record = (const struct um_retained *)(const void *)run->next;
+    if (run->next == run->end || record->sqn != sqn) {
+        return NULL;
+    }
+    run->next += record_size(record->len);
+    return record;
 }
 
 bool um_retention_range(const struct um_retention *retention, uint32_t *low, uint32_t *high)

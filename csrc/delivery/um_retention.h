@@ -1,7 +1,8 @@
 /* Retention: what a source sent, kept for late joiners and for recovery. An engine:
  * messages and time come in, no I/O and no clock. Not thread-safe: its owner locks.
  * Oldest messages go first, and whole ones: all of their fragments. In memory:
- * what is counted, half as much for the index while that grows, and two chunks. */
+ * what is counted, half as much for the index while that grows, two chunks, and one
+ * that is being read. */
 #ifndef UM_DELIVERY_RETENTION_H
 #define UM_DELIVERY_RETENTION_H
 
@@ -29,6 +30,7 @@ struct um_retention_config {
 struct um_retained {
     uint64_t sent_ns;
     uint32_t sqn;
+    uint32_t place; /* in its chunk */
     uint16_t len;
     bool begins; /* not a later fragment */
     uint8_t message[];
@@ -43,6 +45,17 @@ bool um_retention_keep(struct um_retention *retention, uint64_t now_ns, uint32_t
 void um_retention_expire(struct um_retention *retention, uint64_t now_ns); /* what age alone makes go */
 /* Valid until the next call that changes something. NULL: not kept, or not any more. */
 const struct um_retained *um_retention_find(const struct um_retention *retention, uint32_t sqn);
+/* What lies behind a message that was found, one behind the other: its reader, of which there is one, has it without the
+ * owner's lock. It stays while the run is open, be it kept any more or not: one chunk of memory at most. */
+struct um_retention_run {
+    const uint8_t *next, *end; /* of the reader */
+};
+/* Finds, and opens the run behind it, if there is any, in place of the one before. */
+const struct um_retained *um_retention_open_run(struct um_retention *retention, uint32_t sqn,
+                                                struct um_retention_run *run);
+void um_retention_close_run(struct um_retention *retention, struct um_retention_run *run);
+/* Not the owner's lock. NULL: it is not the next of the run. */
+const struct um_retained *um_retention_run_next(struct um_retention_run *run, uint32_t sqn);
 /* The oldest and the newest number kept. False: nothing was sent yet. */
 bool um_retention_range(const struct um_retention *retention, uint32_t *low, uint32_t *high);
 

@@ -447,7 +447,7 @@ size_t um_lbmc_put_stream(uint8_t *p, uint8_t next, uint32_t stream_id, uint32_t
 {
     put_prefix(p, next, UM_LBMC_STREAM_HDR_LEN, 0);
     um_put32(p + 4, stream_id);
-    um_put32(p + 8, sqn);
+    um_put32(p + UM_LBMC_STREAM_SQN, sqn);
     memcpy(p + 12, ctxinst, 8);
     return UM_LBMC_STREAM_HDR_LEN;
 }

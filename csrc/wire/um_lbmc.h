@@ -19,6 +19,7 @@
 #define UM_LBMC_CTXINST_HDR_LEN 12u /* CTXINST, CTXINSTD, CTXINSTR */
 #define UM_LBMC_REQUEST_HDR_LEN 16u
 #define UM_LBMC_STREAM_HDR_LEN 20u
+#define UM_LBMC_STREAM_SQN 8u /* where its number is */
 #define UM_LBMC_DESTINATION_HDR_LEN 28u
 #define UM_LBMC_MAX_MSGLEN 65535u
 #define UM_LBMC_TSNI_MAX 31u          /* topics per TSNI header */

@@ -143,3 +143,39 @@ void um_unicast_message_stamp(struct um_unicast_peer *peer, struct um_unicast_me
         from += um_get16(message->data + from + 2);
     }
 }
+
+/* The next one is like that before it, but for its own numbers, its body and the number in its stream. */
+static void repeat(struct um_unicast_peer *peer, struct um_unicast_message *message, const uint8_t *body, size_t len)
+{
+    size_t fixed = fixed_len(body[0]), headers = fixed + heading_len(message->heading), whole = headers - fixed + len;
+    uint8_t *data = message->data + message->datagram.len;
+    memcpy(data, data - whole, headers);
+    memcpy(data + UM_LBMC_CONTROL_HDR_LEN, body + UM_LBMC_CONTROL_HDR_LEN, fixed - UM_LBMC_CONTROL_HDR_LEN);
+    memcpy(data + headers, body + fixed, len - fixed);
+    if (peer->state == UM_PEER_CONNECTED) { /* otherwise all are stamped when it is */
+        um_put32(data + fixed + UM_LBMC_STREAM_SQN, peer->stream_sqn++);
+    }
+    message->datagram.len += (uint32_t)whole;
+    message->count++;
+}
+
+uint32_t um_unicast_message_append_run(struct um_unicast_peer *peer, struct um_unicast_message *message,
+                                       const struct um_unicast_send *send, const uint8_t *bodies, uint32_t count)
+{
+    size_t len = um_get16(bodies + 2), from = message->datagram.len;
+    struct um_unicast_send first = *send;
+    const struct iovec iov = {(void *)bodies, len};
+    first.iov = &iov;
+    size_t whole = um_unicast_message_append(message, &first);
+    if (whole == 0) {
+        return 0;
+    }
+    if (peer->state == UM_PEER_CONNECTED) {
+        um_unicast_message_stamp(peer, message, from);
+    }
+    uint32_t done = 1;
+    for (; done < count && message->capacity - message->datagram.len >= whole; done++) {
+        repeat(peer, message, bodies + done * len, len);
+    }
+    return done;
+}

@@ -242,6 +242,30 @@ static int gather(struct um_unicast_out *out, const struct um_unicast_send *send
     return rc;
 }
 
+/* How many messages from `data` on have the type, the first header and the length of the first. */
+static uint32_t run_of(const uint8_t *data, const uint8_t *end)
+{
+    size_t len = um_get16(data + 2);
+    const uint8_t *next = data + len;
+    while (next < end && memcmp(next, data, UM_LBMC_CONTROL_HDR_LEN) == 0) {
+        next += len;
+    }
+    return (uint32_t)((size_t)(next - data) / len);
+}
+
+/* Lock. As many of them as have room in the memory of what gathers already. Their bytes. */
+static size_t join_run(struct um_unicast_out *out, const struct um_unicast_send *send, const uint8_t *data,
+                       const uint8_t *end)
+{
+    const struct um_unicast_address address = {.ip = send->ip, .port = send->port, .from = send->from_ip};
+    struct um_unicast_peer *peer = out->closing ? NULL : known_peer(out, &address);
+    if (peer == NULL || um_unicast_peer_full(peer)) {
+        return 0;
+    }
+    return um_get16(data + 2) *
+           (size_t)um_unicast_peer_join_run(peer, send, data, run_of(data, end), time_now(out));
+}
+
 /* Up to the first that is refused. */
 static int send_several(struct um_unicast_out *out, const struct um_unicast_send *send)
 {
@@ -252,9 +276,13 @@ static int send_several(struct um_unicast_out *out, const struct um_unicast_send
     one.iov = &iov;
     um_lock_take(&out->lock);
     while (rc == 0 && data < end) {
-        iov = (struct iovec){(void *)data, um_get16(data + 2)};
-        data += iov.iov_len;
-        rc = gather(out, &one);
+        size_t joined = join_run(out, send, data, end);
+        data += joined;
+        if (joined == 0) {
+            iov = (struct iovec){(void *)data, um_get16(data + 2)};
+            data += iov.iov_len;
+            rc = gather(out, &one);
+        }
     }
     um_lock_give(&out->lock);
     return rc;

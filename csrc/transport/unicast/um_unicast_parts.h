@@ -163,6 +163,10 @@ struct um_unicast_message {
 struct um_unicast_message *um_unicast_message_create(const struct um_unicast_send *send); /* NULL + error. No lock */
 /* One more behind those in it; its bytes, or 0: it does not go there. */
 size_t um_unicast_message_append(struct um_unicast_message *message, const struct um_unicast_send *send);
+/* So many of `count` messages of the same type, first header and length, one behind the other, and fills in what
+ * depends on the connection, if there is one. */
+uint32_t um_unicast_message_append_run(struct um_unicast_peer *peer, struct um_unicast_message *message,
+                                       const struct um_unicast_send *send, const uint8_t *bodies, uint32_t count);
 /* Fills in what depends on the connection, in the messages from this offset on. */
 void um_unicast_message_stamp(struct um_unicast_peer *peer, struct um_unicast_message *message, size_t from);
 
@@ -176,6 +180,9 @@ bool um_unicast_peer_put(struct um_unicast_peer *peer, struct um_unicast_message
                          uint64_t now_ns);
 /* The message goes to the newest of the queue that gathers. False: it does not. */
 bool um_unicast_peer_join(struct um_unicast_peer *peer, const struct um_unicast_send *send, uint64_t now_ns);
+/* The same for some of `count` messages of the same type, first header and length, one behind the other: how many. */
+uint32_t um_unicast_peer_join_run(struct um_unicast_peer *peer, const struct um_unicast_send *send,
+                                  const uint8_t *bodies, uint32_t count, uint64_t now_ns);
 /* In a callback on the loop, in the pass of `pass_ns`: does a message of a row, of `len` bytes, gather now? The first
  * is written at once; those that follow in the same pass together, again and again while the callbacks take their time.
  */

@@ -293,25 +293,49 @@ bool um_unicast_peer_put(struct um_unicast_peer *peer, struct um_unicast_message
     return true;
 }
 
-bool um_unicast_peer_join(struct um_unicast_peer *peer, const struct um_unicast_send *send, uint64_t now_ns)
+/* The newest of what gathers, if it is not in a write; NULL: there is none. */
+static struct um_unicast_message *gathering(const struct um_unicast_peer *peer)
 {
-    struct um_datagram_queue *queue = &peer->queue;
+    const struct um_datagram_queue *queue = &peer->queue;
     bool begun = queue->count == 1 && (queue->head_written != 0 || !peer->gathers); /* it may be in a write */
     if (queue->count == 0 || begun) {
+        return NULL;
+    }
+    return UM_CONTAINER_OF(um_datagram_queue_at(queue, queue->count - 1), struct um_unicast_message, datagram);
+}
+
+bool um_unicast_peer_join(struct um_unicast_peer *peer, const struct um_unicast_send *send, uint64_t now_ns)
+{
+    struct um_unicast_message *message = gathering(peer);
+    if (message == NULL) {
         return false;
     }
-    struct um_datagram *newest = um_datagram_queue_at(queue, queue->count - 1);
-    struct um_unicast_message *message = UM_CONTAINER_OF(newest, struct um_unicast_message, datagram);
-    size_t from = newest->len, added = um_unicast_message_append(message, send);
+    size_t from = message->datagram.len, added = um_unicast_message_append(message, send);
     if (added == 0) {
         return false;
     }
-    queue->bytes += added;
+    peer->queue.bytes += added;
     um_unicast_peer_used(peer, now_ns);
     if (peer->state == UM_PEER_CONNECTED) {
         um_unicast_message_stamp(peer, message, from);
     }
     return true;
+}
+
+uint32_t um_unicast_peer_join_run(struct um_unicast_peer *peer, const struct um_unicast_send *send,
+                                  const uint8_t *bodies, uint32_t count, uint64_t now_ns)
+{
+    struct um_unicast_message *message = gathering(peer);
+    if (message == NULL) {
+        return 0;
+    }
+    size_t from = message->datagram.len;
+    uint32_t joined = um_unicast_message_append_run(peer, message, send, bodies, count);
+    if (joined > 0) {
+        peer->queue.bytes += message->datagram.len - from;
+        um_unicast_peer_used(peer, now_ns);
+    }
+    return joined;
 }
 
 /* ---- what goes on by itself ---- */

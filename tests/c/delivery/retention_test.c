@@ -229,6 +229,56 @@ TEST(memory_follows_what_is_counted)
     um_retention_destroy(retention);
 }
 
+TEST(a_run_is_read_while_what_it_holds_goes)
+{
+    enum { KEPT = 4000 };
+    struct um_retention *retention = with(KEPT * COUNTED, 0, 0);
+    struct um_retention_run run = {0};
+    uint32_t sqn = 0;
+    CHECK(um_retention_run_next(&run, 0) == NULL);
+    for (; sqn < KEPT; sqn++) {
+        CHECK(keep(retention, sqn));
+    }
+    CHECK(um_retention_open_run(retention, KEPT, &run) == NULL);
+    CHECK(um_retention_run_next(&run, KEPT) == NULL);
+    const struct um_retained *record = um_retention_open_run(retention, 0, &run);
+    CHECK(record != NULL && record->sqn == 0);
+    CHECK(um_retention_run_next(&run, 2) == NULL);
+    CHECK(um_retention_run_next(&run, 1) != NULL);
+    for (; sqn < 4 * KEPT; sqn++) { /* all that was there goes, and its memory is used again */
+        CHECK(keep(retention, sqn));
+    }
+    CHECK(um_retention_find(retention, 2) == NULL);
+    size_t memory = um_retention_memory(retention);
+    uint32_t next = 2;
+    while ((record = um_retention_run_next(&run, next)) != NULL) {
+        CHECK(record->sqn == next && um_get32(record->message + 8) == next);
+        CHECK(record->message[UM_LBMC_DATA_HDR_LEN] == (next & 0xff));
+        next++;
+    }
+    CHECK(next > 10 && next <= KEPT);
+    um_retention_close_run(retention, &run);
+    CHECK(um_retention_memory(retention) <= memory);
+    CHECK(um_retention_run_next(&run, next) == NULL);
+    um_retention_destroy(retention);
+}
+
+TEST(a_run_ends_with_what_was_there_when_it_was_opened)
+{
+    struct um_retention *retention = with(0, 1u << 20, 0);
+    struct um_retention_run run = {0};
+    for (uint32_t sqn = 0; sqn < 1000; sqn++) { /* one is kept, of a chunk that is read from time to time */
+        CHECK(keep(retention, sqn));
+        CHECK(um_retention_open_run(retention, sqn, &run) != NULL);
+        CHECK(keep(retention, sqn + 1));
+        CHECK(um_retention_run_next(&run, sqn + 1) == NULL);
+        CHECK(keeps(retention, sqn + 1, sqn + 1));
+        sqn++;
+    }
+    CHECK(um_retention_memory(retention) < 15000);
+    um_retention_destroy(retention); /* while the run is open */
+}
+
 static unsigned refuse_from, asked;
 static bool count_only(size_t size)
 {
