@@ -3,6 +3,7 @@
  * an address that has proved nothing can take is bounded, expires and is counted.
  * Everything runs on the loop. */
 #include <arpa/inet.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,6 +23,7 @@
 #define READS_PER_PASS 4
 #define BUFFER_SIZE 65536u /* one message of the largest size */
 #define BUFFERS_KEPT 4
+#define REPLAY_SLICE 32u /* messages of a replay, in one read: then others may have the core */
 #define LOG_INTERVAL_NS UM_NS_PER_SEC
 /* How often connections are looked at that should bring something. */
 #define SWEEP_MIN_NS (20 * UM_NS_PER_MS)
@@ -54,6 +56,7 @@ struct connection {
     struct sockaddr_in peer;
     struct um_stream_reader reader;
     uint64_t since_ns; /* it came, or brought a message */
+    uint32_t replayed; /* messages of a replay in this read */
     bool opening;      /* the stream is not open yet */
     bool proven;       /* it has brought one */
     bool in_stream;    /* of the last message that was in a stream: */
@@ -302,6 +305,12 @@ static bool starts_with_tls(const struct um_stream_reader *reader)
     return frame->end > frame->start && frame->data[frame->start] == UM_STREAM_TLS_BYTE;
 }
 
+/* What is asked for or sent again is not in such a hurry as what is live. */
+static bool is_replay(const struct um_lbmc_msg *msg)
+{
+    return msg->type == UM_LBMC_RETRANS || (msg->present & UM_LBMC_HAS_RXREQ) != 0;
+}
+
 /* False: the stream is corrupt. */
 static bool parse(struct connection *connection, uint64_t now_ns)
 {
@@ -312,6 +321,7 @@ static bool parse(struct connection *connection, uint64_t now_ns)
         case UM_LBTTCP_MESSAGE:
             connection->proven = true;
             connection->since_ns = now_ns;
+            connection->replayed += is_replay(&msg);
             on_message(connection, &msg, now_ns);
             break;
         case UM_LBTTCP_DROPPED:
@@ -365,6 +375,17 @@ static void tell_cut(struct connection *connection, uint64_t now_ns)
     }
 }
 
+/* A replay keeps the thread busy for as long as it lasts. Who sends and receives what is live, and waits for this core,
+ * goes on between two reads instead of when the scheduler has had its tick. Costs nothing worth mentioning if nobody
+ * waits. */
+static void let_others_go_on(struct connection *connection)
+{
+    if (connection->replayed >= REPLAY_SLICE) {
+        sched_yield();
+    }
+    connection->replayed = 0;
+}
+
 /* False: the connection is over. */
 static bool read_pass(struct connection *connection, uint64_t now_ns)
 {
@@ -378,6 +399,7 @@ static bool read_pass(struct connection *connection, uint64_t now_ns)
         if (rc == UM_STREAM_READ_END || rc == UM_STREAM_READ_NO_MEMORY || (got > 0 && !parse(connection, now_ns))) {
             return false;
         }
+        let_others_go_on(connection);
     }
     um_stream_reader_rest(&connection->reader);
     if (connection->since_ns == now_ns) {
