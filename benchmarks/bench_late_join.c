@@ -284,7 +284,8 @@ static void parse(int argc, char **argv)
             run.buffer = value;
         } else {
             bench_die("usage: %s --retained N --size BYTES --rate PER_S --seconds S --give-up S --fast 0|1 "
-                      "--outstanding N --buffer BYTES", argv[0]);
+                      "--outstanding N --buffer BYTES",
+                      argv[0]);
         }
     }
     if (run.retained < 1 || run.size < sizeof(uint64_t) || run.size > 60000 || run.rate <= 0 || run.seconds <= 0) {

@@ -389,6 +389,9 @@ class Context(Closing):
         return decorate
 
     def _requests_of(self) -> Requests:
+        known = self._requests
+        if known is not None and not self._closed and not self._inherited:
+            return known  # which looks again when it is used
         with self._using():
             if self._requests is None:
                 self._requests = Requests(self)

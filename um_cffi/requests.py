@@ -7,6 +7,7 @@ connections of their own and wait in memory that is bounded by 64 MiB for each e
 from __future__ import annotations
 
 import asyncio
+import heapq
 import threading
 import time
 from collections import deque
@@ -58,14 +59,56 @@ class Response:
         return f"<Response #{self.sequence_number} {len(self.data)} bytes from {self.source}>"
 
 
-def _taken(inbox: Any, letters: Any, wait_ms: int) -> Iterator[tuple[int, Response]]:
+def _taken(inbox: Any, letters: Any, wait_ms: int) -> list[tuple[int, Response]]:
     """What has come, each with the number of its request."""
     count = lib.um_py_inbox_take(inbox, letters, TAKE_MAX, wait_ms)
+    found: list[tuple[int, Response]] = []
     try:
-        found = [(int(letters[i].owner), Response(letters[i])) for i in range(count)]
+        for i in range(count):
+            letter = letters[i]
+            found.append((letter.owner, Response(letter)))
     finally:
         lib.um_py_letters_free(letters, count)
-    return iter(found)
+    return found
+
+
+class _Deadlines:
+    """When the requests of one event loop must be woken, if nothing has come by then. One timer of the loop for all."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, waiting: Mapping[int, Request]) -> None:
+        self.loop = loop
+        self._waiting = waiting  # those of the context that are open
+        self._due: list[tuple[float, int]] = []  # heap: time, number; some are over
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed = float("inf")  # what it is set to
+
+    def add(self, end: float, number: int) -> None:
+        if len(self._due) > 64 + 2 * len(self._waiting):  # most are over
+            self._due = [each for each in self._due if each[1] in self._waiting]
+            heapq.heapify(self._due)
+        heapq.heappush(self._due, (end, number))
+        if end < self._armed:
+            self._arm()
+
+    def _arm(self) -> None:
+        self.stop()
+        self._armed = self._due[0][0]
+        self._timer = self.loop.call_later(max(0.0, self._armed - time.monotonic()), self._pass)
+
+    def _pass(self) -> None:
+        self._timer, self._armed = None, float("inf")
+        now = time.monotonic()
+        while self._due and (self._due[0][0] <= now or self._due[0][1] not in self._waiting):
+            request = self._waiting.get(heapq.heappop(self._due)[1])
+            if request is not None:
+                request._wake()
+        if self._due:
+            self._arm()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 def new_inbox() -> Any:
@@ -81,6 +124,7 @@ class _LoopInbox:
     def __init__(self, requests: Requests, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.inbox = new_inbox()
+        self.deadlines = _Deadlines(loop, requests._open)
         self._requests = requests
         self._letters = ffi.new("um_py_letter_t[]", TAKE_MAX)
         self._fd: int = lib.um_py_inbox_fd(self.inbox)
@@ -94,11 +138,13 @@ class _LoopInbox:
         for owner, response in _taken(self.inbox, self._letters, 0):
             request = waiting.get(owner)
             if request is not None:  # not given up meanwhile
-                request._arrive(response)
+                request._arrived.append(response)
+                request._wake()
 
     def _dispose(self) -> None:
         if not self.loop.is_closed():
             self.loop.remove_reader(self._fd)
+            self.deadlines.stop()
         lib.um_py_inbox_delete(self.inbox)
 
     def close(self) -> None:
@@ -133,7 +179,7 @@ class Requests(Part):
             self._open[self._last] = request
             return self._last
 
-    def _inbox_of(self, loop: asyncio.AbstractEventLoop) -> Any:
+    def _inbox_of(self, loop: asyncio.AbstractEventLoop) -> _LoopInbox:
         known = self._loops.get(loop)
         if known is None:
             with self._guard:
@@ -141,7 +187,7 @@ class Requests(Part):
                 for closed in [each for each in self._loops if each.is_closed()]:
                     self._loops.pop(closed).close()
                 known = self._loops[loop] = _LoopInbox(self, loop)
-        return known.inbox
+        return known
 
     def _delete(self) -> None:
         for request in list(self._open.values()):
@@ -186,6 +232,8 @@ class _FromSource(Way):
         self._flags = _FLUSH if flush else 0
 
     def prepare(self, data: Any) -> Any:
+        if type(data) is bytes:
+            return data
         buffer, _size, segments, _count, parts = self._source._prepare(data)
         return buffer if segments == ffi.NULL else ffi.from_buffer(b"".join(bytes(part) for part in parts))
 
@@ -229,7 +277,8 @@ class Request:
         self._end = 0.0
         self._arrived: deque[Response] = deque()
         self._future: asyncio.Future[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._deadlines: _Deadlines | None = None  # of the event loop; None: on a thread, or not sent
+        self._timed = False  # they know of this one, until its time is over
         self._over = False  # nothing more comes: closed, or the deadline has passed
         self._closed_with_context = False
 
@@ -255,8 +304,8 @@ class Request:
         self._closed_with_context = True
         if self._inbox is not None:
             lib.um_py_inbox_wake(self._inbox)
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake)
+        if self._deadlines is not None and not self._deadlines.loop.is_closed():
+            self._deadlines.loop.call_soon_threadsafe(self._wake)
 
     def __enter__(self) -> Self:
         return self
@@ -358,11 +407,11 @@ class Request:
     async def _send_awaiting(self) -> None:
         self._begin()
         try:
-            loop = self._loop = asyncio.get_running_loop()
-            inbox = self._requests._inbox_of(loop)
+            known = self._requests._inbox_of(asyncio.get_running_loop())
+            self._deadlines = known.deadlines
             payload = self._way.prepare(self._data)
             while True:
-                handle = self._way.send(inbox, self._number, payload, 0)
+                handle = self._way.send(known.inbox, self._number, payload, 0)
                 if handle != ffi.NULL:
                     self._handle = handle
                     return
@@ -375,27 +424,21 @@ class Request:
             self.close()
             raise
 
-    def _arrive(self, response: Response) -> None:
-        self._arrived.append(response)
-        self._wake()
-
     def _wake(self) -> None:
         if self._future is not None and not self._future.done():
             self._future.set_result(None)
 
     async def _wait(self) -> bool:
         """Until something happens; False when the time is over."""
-        assert self._loop is not None
-        future = self._future = self._loop.create_future()
-        timer = None
-        if self._timeout is not None:
-            timer = self._loop.call_later(max(0.0, self._end - time.monotonic()), self._wake)
+        assert self._deadlines is not None
+        if self._timeout is not None and (not self._timed or time.monotonic() >= self._end):
+            self._timed = True
+            self._deadlines.add(self._end, self._number)
+        future = self._future = self._deadlines.loop.create_future()
         try:
             await future
         finally:
             self._future = None
-            if timer is not None:
-                timer.cancel()
         return bool(self._arrived) or time.monotonic() < self._end
 
     def __aiter__(self) -> Self:
@@ -423,9 +466,18 @@ class Request:
 
     async def _first(self) -> Response:
         try:
-            return await self.__anext__()
-        except StopAsyncIteration:
-            raise self._timed_out() from None
+            if self._number == 0 and not self._over:
+                await self._send_awaiting()
+            while not self._over:
+                if self._arrived:
+                    self._left -= 1
+                    return self._arrived.popleft()
+                if self._left == 0:
+                    break
+                self._check_context()
+                if not await self._wait():
+                    break
+            raise self._timed_out()
         finally:
             self.close()
 

@@ -74,7 +74,7 @@ class RequestMessage:
         return self._properties
 
     def _attempt_of(self, data: Any) -> Callable[[], bool]:
-        buffer = buffer_of("respond()", data)
+        buffer = data if type(data) is bytes else buffer_of("respond()", data)
 
         def attempt() -> bool:
             self._responder._check_open()
@@ -90,7 +90,9 @@ class RequestMessage:
         await arespond() instead. InvalidArgument for a requester that cannot be answered (it has
         request_tcp_bind_request_port 0), or when the responder is closed.
         """
-        self._responder._ctx._room.retry(self._attempt_of(data), timeout, f"respond() to {self.source}")
+        attempt = self._attempt_of(data)
+        if timeout is not None or not attempt():
+            self._responder._ctx._room.retry(attempt, timeout, f"respond() to {self.source}")
 
     async def arespond(self, data: Buffer) -> None:
         """Answer as respond() does, for asyncio: waits without blocking the event loop."""

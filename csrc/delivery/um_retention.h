@@ -45,8 +45,8 @@ bool um_retention_keep(struct um_retention *retention, uint64_t now_ns, uint32_t
 void um_retention_expire(struct um_retention *retention, uint64_t now_ns); /* what age alone makes go */
 /* Valid until the next call that changes something. NULL: not kept, or not any more. */
 const struct um_retained *um_retention_find(const struct um_retention *retention, uint32_t sqn);
-/* What lies behind a message that was found, one behind the other: its reader, of which there is one, has it without the
- * owner's lock. It stays while the run is open, be it kept any more or not: one chunk of memory at most. */
+/* What lies behind a message that was found, one behind the other: its reader, of which there is one, has it without
+ * the owner's lock. It stays while the run is open, be it kept any more or not: one chunk of memory at most. */
 struct um_retention_run {
     const uint8_t *next, *end; /* of the reader */
 };

@@ -139,6 +139,62 @@ def test_a_request_that_nobody_answers_ends_with_its_time() -> None:
         assert counts() == (0, 0)
 
 
+def test_each_awaited_request_ends_at_its_own_time() -> None:
+    ended: list[int] = []
+
+    async def wait(ctx: Context, source: Source, timeout: float, number: int) -> None:
+        began = time.monotonic()
+        with pytest.raises(TimedOut):
+            await ctx.request(source, b"?", timeout=timeout)
+        assert time.monotonic() - began >= timeout
+        ended.append(number)
+
+    async def main() -> None:
+        async with Context(LOCAL) as ctx, Source(ctx, "nobody") as source:
+            never = asyncio.ensure_future(ctx.request(source, b"?", timeout=None)._first())
+            late = asyncio.ensure_future(wait(ctx, source, 0.4, 1))
+            await asyncio.sleep(0)  # the one that ends later has begun
+            await asyncio.gather(wait(ctx, source, 0.1, 0), late)
+            assert not never.done()
+            never.cancel()
+
+    asyncio.run(main())
+    assert ended == [0, 1]
+    assert counts() == (0, 0)
+
+
+def test_an_iteration_that_is_busy_at_its_end_ends_when_it_goes_on() -> None:
+    async def main() -> None:
+        async with Context(LOCAL) as ctx, Source(ctx, "poll") as source:
+
+            @ctx.responder("poll")
+            def once(message: RequestMessage) -> bytes:
+                return b"one"
+
+            await asyncio.wait_for(once.await_ready(), HANG)
+            request = ctx.request(source, b"?", timeout=1)
+            async for response in request:
+                assert response.data == b"one"
+                await asyncio.sleep(max(0.0, request._end - time.monotonic()) + 0.05)
+
+    asyncio.run(asyncio.wait_for(main(), HANG))
+    assert counts() == (0, 0)
+
+
+def test_requests_that_were_answered_leave_nothing_until_their_time_is_over() -> None:
+    async def main() -> None:
+        async with Context(LOCAL) as ctx, Source(ctx, "quotes") as source:
+            answer = ctx.responder("quotes")(echo)
+            await asyncio.wait_for(answer.await_ready(), HANG)
+            for _ in range(20):
+                await asyncio.gather(*(ctx.request(source, b"?", timeout=HANG) for _ in range(50)))
+            (known,) = ctx._requests_of()._loops.values()
+            assert len(known.deadlines._due) <= 64 + 2 * 50 + 1
+
+    asyncio.run(main())
+    assert counts() == (0, 0)
+
+
 def test_a_message_is_answered_later_and_from_another_thread() -> None:
     with Context(LOCAL) as ctx, Source(ctx, "later") as source:
         kept: list[RequestMessage] = []

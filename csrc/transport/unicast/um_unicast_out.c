@@ -262,8 +262,7 @@ static size_t join_run(struct um_unicast_out *out, const struct um_unicast_send 
     if (peer == NULL || um_unicast_peer_full(peer)) {
         return 0;
     }
-    return um_get16(data + 2) *
-           (size_t)um_unicast_peer_join_run(peer, send, data, run_of(data, end), time_now(out));
+    return um_get16(data + 2) * (size_t)um_unicast_peer_join_run(peer, send, data, run_of(data, end), time_now(out));
 }
 
 /* Up to the first that is refused. */
