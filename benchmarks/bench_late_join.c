@@ -8,6 +8,7 @@
  * receivers, whose clocks are the same. */
 #define _GNU_SOURCE
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,21 +190,6 @@ static double send_and_count(lbm_src_t *src, struct taker *taker)
     return (double)run.retained / ((double)(bench_now() - begin) * 1e-9);
 }
 
-/* A source that retains nothing and one receiver: what the transport gives on this machine now. */
-static double live_throughput(void)
-{
-    static struct taker taker;
-    taker_init(&taker);
-    lbm_context_t *sending = context(), *receiving = context();
-    lbm_rcv_t *rcv = receiver(receiving, "bench/live", false, &taker);
-    lbm_src_t *src = source(sending, "bench/live", false);
-    double rate = send_and_count(src, &taker);
-    um_end(rcv, NULL, receiving);
-    um_end(NULL, src, sending);
-    free(taker.latencies);
-    return rate;
-}
-
 /* Sends at the pace until the time is over, or the late joiner stands where the stream is. Returns the seconds. */
 static double send_paced(lbm_src_t *src, const struct taker *late, double seconds, uint64_t *sent)
 {
@@ -223,6 +209,51 @@ static double send_paced(lbm_src_t *src, const struct taker *late, double second
     }
 }
 
+static atomic_bool busy;
+
+static void *keep_busy(void *arg)
+{
+    (void)arg;
+    while (atomic_load_explicit(&busy, memory_order_relaxed)) {
+    }
+    return NULL;
+}
+
+/* Latency of live messages while two threads that have nothing to do with them never rest, as those of a replay. */
+static double p99_beside_busy_threads(lbm_src_t *src, struct taker *other, uint64_t *sent)
+{
+    pthread_t threads[2];
+    atomic_store(&busy, true);
+    for (int i = 0; i < 2; i++) {
+        if (pthread_create(&threads[i], NULL, keep_busy, NULL) != 0) {
+            bench_die("pthread_create");
+        }
+    }
+    atomic_store(&other->timing, true);
+    send_paced(src, NULL, run.seconds / 3, sent);
+    double p99 = p99_us(other);
+    atomic_store(&busy, false);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    return p99;
+}
+
+/* A source that retains nothing and one receiver: what the transport gives on this machine now. */
+static double live_throughput(void)
+{
+    static struct taker taker;
+    taker_init(&taker);
+    lbm_context_t *sending = context(), *receiving = context();
+    lbm_rcv_t *rcv = receiver(receiving, "bench/live", false, &taker);
+    lbm_src_t *src = source(sending, "bench/live", false);
+    double rate = send_and_count(src, &taker);
+    um_end(rcv, NULL, receiving);
+    um_end(NULL, src, sending);
+    free(taker.latencies);
+    return rate;
+}
+
 static void measure(void)
 {
     static struct taker other, late;
@@ -237,7 +268,7 @@ static void measure(void)
     send_paced(src, NULL, run.seconds / 3, &sent);
     atomic_store(&other.timing, true);
     send_paced(src, NULL, run.seconds, &sent);
-    double before = p99_us(&other);
+    double before = p99_us(&other), beside = p99_beside_busy_threads(src, &other, &sent);
     uint64_t resident = resident_bytes(), missed = sent, joined = bench_now();
     atomic_store(&other.timing, true);
     lbm_rcv_t *late_rcv = receiver(joining, "bench/late", true, &late);
@@ -251,11 +282,11 @@ static void measure(void)
     bench_sleep_ms(200);
     printf("{\"fast\": %d, \"retained\": %llu, \"size\": %llu, \"rate\": %.0f, \"live_per_s\": %.0f, "
            "\"retaining_per_s\": %.0f, \"replay_per_s\": %.0f, \"ratio\": %.3f, \"caught_up\": %d, \"seconds\": %.2f, "
-           "\"wait_s\": %.3f, \"replayed\": %llu, \"lost\": %llu, \"p99_before_us\": %.1f, \"p99_during_us\": %.1f, "
-           "\"p99_ratio\": %.3f, \"memory_bytes\": %lld}\n",
+           "\"wait_s\": %.3f, \"replayed\": %llu, \"lost\": %llu, \"p99_before_us\": %.1f, \"p99_busy_us\": %.1f, "
+           "\"p99_during_us\": %.1f, \"p99_ratio\": %.3f, \"memory_bytes\": %lld}\n",
            run.fast, (unsigned long long)run.retained, (unsigned long long)run.size, run.rate, live, retaining, replay,
            replay / live, there, caught_up, wait_seconds, (unsigned long long)late.replayed,
-           (unsigned long long)(late.lost + other.lost), before, during, before > 0 ? during / before : 0,
+           (unsigned long long)(late.lost + other.lost), before, beside, during, before > 0 ? during / before : 0,
            (long long)grown - (long long)kept);
     um_end(late_rcv, NULL, joining);
     um_end(rcv, NULL, receiving);

@@ -21,7 +21,8 @@ def judge(report: Report, row: Result, fast: bool, name: str) -> None:
     measured = (
         f"replayed {row['replay_per_s'] / 1e3:.1f} k/s, live TCP {row['live_per_s'] / 1e3:.1f} k/s"
         f"{'' if row['caught_up'] else ', not caught up'} in {row['seconds']:.1f} s; p99 of another receiver "
-        f"{row['p99_before_us']:.0f} us before, {row['p99_during_us']:.0f} us meanwhile; memory beside what the "
+        f"{row['p99_before_us']:.0f} us before, {row['p99_busy_us']:.0f} us beside two threads that are busy with "
+        f"nothing, {row['p99_during_us']:.0f} us meanwhile; memory beside what the "
         f"source retains {row['memory_bytes'] / 1e6:.1f} MB; {row['lost']} lost"
     )
     if fast:
