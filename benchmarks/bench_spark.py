@@ -2,8 +2,9 @@
 
 Usage: python benchmarks/bench_spark.py [--rows N] [--tuples N] [--size N] [--runs N] [--folder DIR] [--json]
 
-All columns are read into Spark's sink `noop`: of the recording, of the same rows as Parquet, and of a part of them by a
-data source that yields rows as tuples of Python. Then the recording is a backlog that a stream takes in ten batches.
+All columns are read into Spark's sink `noop`: of the recording, of the same rows as Parquet, of a data source that
+yields one record batch of them again and again, which is the limit of data sources in Python, and of a part of them by
+one that yields rows as tuples of Python. Then the recording is a backlog that a stream takes in ten batches.
 Each figure is the best of the runs, the first of which also warms the Java machine up.
 """
 
@@ -84,6 +85,42 @@ def of_tuples(spark: Any, folder: Path, rows: int) -> Any:
     return spark.read.format("tuples").load()
 
 
+def of_one_batch(spark: Any, folder: Path, rows: int) -> Any:
+    """So many rows that cost nothing to make: the first record batch of the recording, sent by each task until done."""
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+    from um_cffi.spark import UltraMessagingDataSource
+
+    class Reader(DataSourceReader):  # type: ignore[misc]
+        def __init__(self, schema: Any) -> None:
+            self._schema = schema
+
+        def partitions(self) -> list[Any]:
+            return [InputPartition(0), InputPartition(1)]
+
+        def read(self, partition: Any) -> Any:
+            reader = UltraMessagingDataSource({"recording": str(folder)}).reader(self._schema)
+            batch = next(reader.read(reader.partitions()[0]))
+            left = rows // 2
+            while left > 0:
+                yield batch.slice(0, left)
+                left -= min(left, len(batch))
+
+    class OneBatch(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return "one_batch"
+
+        def schema(self) -> Any:
+            return UltraMessagingDataSource({"recording": str(folder)}).schema()
+
+        def reader(self, schema: Any) -> Any:
+            return Reader(schema)
+
+    spark.dataSource.register(OneBatch)
+    return spark.read.format("one_batch").load()
+
+
 def into_nothing(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
@@ -114,6 +151,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         of_recording(spark, recording).write.parquet(parquet)
         read = best(options.runs, rows, lambda: into_nothing(of_recording(spark, recording)))
         as_parquet = best(options.runs, rows, lambda: into_nothing(spark.read.parquet(parquet)))
+        limit = best(options.runs, rows, lambda: into_nothing(of_one_batch(spark, recording, rows)))
         tuples = best(1, options.tuples, lambda: into_nothing(of_tuples(spark, recording, options.tuples)))
         streamed, wrong = backlog(spark, recording, rows, folder)
     finally:
@@ -122,6 +160,8 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         "rate": read,
         "parquet": as_parquet,
         "of_parquet": read / as_parquet,
+        "limit": limit,
+        "of_limit": read / limit,
         "tuples": tuples,
         "of_tuples": read / tuples,
         "streamed": streamed,
