@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from pairs import SOAK, loopback, until
 from recordings import Publishing, killed_after, payloads, recording, rows
+from spark_sessions import begun
 
 from um_cffi.recording import Recording, committed
 
@@ -35,7 +36,7 @@ def start(spark: Any, folder: Path, sink: Sink, checkpoint: Path, consumer: str 
         asked = asked.option("consumer", consumer)
     frame = asked.option("subscribePattern", "news[.][ab]").option("startingOffsets", "earliest").load()
     made = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
-    return made.trigger(**trigger).start()
+    return begun(lambda: made.trigger(**trigger).start())
 
 
 def reached(folder: Path, sent: int) -> bool:

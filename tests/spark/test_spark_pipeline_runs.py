@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pairs import HANG, scaled
 from spark_clusters import SETTINGS, Cluster
-from spark_sessions import environment
+from spark_sessions import begun, environment
 
 from um_cffi.spark import pipelines
 
@@ -92,7 +92,7 @@ def streamed_while_recorded(spark: Any, tmp_path_factory: pytest.TempPathFactory
         reader = reader.option("definition", str(folder / "tick.pdm")).option("startingOffsets", "earliest")
         made = pipelines.bars(reader.load(), WINDOW, WATERMARK, time="time")
         writer = made.writeStream.format("parquet").option("path", str(out))
-        query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+        query = begun(writer.option("checkpointLocation", str(folder / "checkpoint")).start)
         expected = len(wanted())
         try:
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_sessions import begun
 from spark_sinks import HANG, Heard, as_task, configured, hearing, rows, schema, staged_files
 
 from um_cffi import HFSource, WouldBlock, pdm
@@ -113,7 +114,8 @@ def test_a_stream_is_published_batch_by_batch_and_goes_on_from_its_checkpoint(
         frame = spark.readStream.schema("batch int, row int").csv(str(source))
         rows_of_it = frame.selectExpr("concat(batch, ':', row) payload")
         writing = rows_of_it.writeStream.format("ultramessaging").options(**options, topic="stream")
-        query = writing.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+        made = writing.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+        query = begun(made.start)
         assert query.awaitTermination(int(HANG))
 
     with hearing(place["config"], "stream") as heard:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from made_recordings import SOURCE, Made
-from spark_sessions import SLOW
+from spark_sessions import begun
 
 from um_cffi.recording import Recording, committed
 
@@ -40,15 +40,7 @@ def stream(spark: Any, folder: Path, **options: object) -> Any:
 def start(frame: Any, sink: Any, checkpoint: Path, **trigger: Any) -> Any:
     """A query that has read something, or is over."""
     made = frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint))
-    for _ in range(5):
-        query = made.trigger(**trigger).start()
-        end = time.monotonic() + DEADLINE
-        while query.isActive and query.lastProgress is None:
-            assert time.monotonic() < end, "the query does not begin"
-            time.sleep(0.05)
-        if SLOW not in str(query.exception()):
-            break
-    return query
+    return begun(lambda: made.trigger(**trigger).start())
 
 
 def run(frame: Any, sink: Any, checkpoint: Path) -> Any:

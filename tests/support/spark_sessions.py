@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = "1g"
 LOCAL = "127.0.0.1"
-SLOW = "Timed out while waiting for the Python worker to connect back"
+SLOW = "connect back"
 """What Spark says when a process of Python that it starts has not called within ten seconds, which cannot be changed.
 On a machine that is overloaded or stops processes that is no failure of what is tested: such a query is begun again."""
 
@@ -61,3 +63,16 @@ def session(folder: Path, cores: int = 2, more: dict[str, str] | None = None) ->
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def begun(start: Callable[[], Any], deadline: float = 240.0) -> Any:
+    """A streaming query that has read something, or is over: `start` starts it, once more where Spark was SLOW."""
+    for _ in range(5):
+        query = start()
+        end = time.monotonic() + deadline
+        while query.isActive and query.lastProgress is None:
+            assert time.monotonic() < end, "the query does not begin"
+            time.sleep(0.05)
+        if SLOW not in str(query.exception()):
+            break
+    return query
