@@ -188,6 +188,53 @@ static inline int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t
     return um_wildcard_rcv_stats_sized(wrcv, stats, sizeof *stats);
 }
 
+/** What the merge of a hot failover receiver, or of an HFX, has made of the numbers since its creation. */
+typedef struct um_hf_stats_stct {
+    uint64_t delivered;   /**< numbers: the first copy of each */
+    uint64_t again;       /**< further copies that were delivered (hf_duplicate_delivery) */
+    uint64_t duplicates;  /**< further copies that were not, and numbers that had been reported as lost */
+    uint64_t optional;    /**< optional messages left out (hf_optional_messages 0) */
+    uint64_t other_width; /**< numbers of 32 bits among those of 64, or the other way round: discarded */
+    uint64_t far;         /**< numbers more than 2^30 ahead: discarded */
+    uint64_t behind;      /**< of the count before the last reset: discarded */
+    uint64_t no_room;     /**< messages for which there was no memory to wait; their numbers count as missing */
+    uint64_t ended;       /**< messages that waited when a reset or the end came: discarded */
+    uint64_t held;        /**< messages that had to wait for numbers before theirs */
+    uint64_t meant;       /**< gaps that a source has made on purpose */
+    uint64_t lost;        /**< numbers given up; each is covered by a loss event */
+    uint64_t given_early; /**< gaps given up because too much waited; their numbers are in `lost` */
+    uint64_t resets;      /**< counts that were begun anew */
+    uint64_t waiting;     /**< messages and numbers that wait now */
+    uint64_t refused;     /**< HFX: messages not taken because 64 MiB waited for the callback in progress; their numbers
+                               count as missing unless another context brings them. Otherwise 0 */
+} um_hf_stats_t;
+
+/**
+ * Counts of the merge of a hot failover receiver, into `stats`, which is the caller's. The thread of the context is
+ * asked; in sequential mode the call does its work itself while nobody processes events. Returns 0; -1 with LBM_EINVAL,
+ * or LBM_EOP in a callback of another context that this one waits for. Any thread. May be called in a context-thread
+ * callback: yes.
+ */
+LBMExpDLL int um_hf_rcv_stats_sized(lbm_hf_rcv_t *hfrcv, um_hf_stats_t *stats, size_t size);
+
+/** As um_hf_rcv_stats_sized() with the size of the caller's structure. */
+static inline int um_hf_rcv_stats(lbm_hf_rcv_t *hfrcv, um_hf_stats_t *stats)
+{
+    return um_hf_rcv_stats_sized(hfrcv, stats, sizeof *stats);
+}
+
+/**
+ * Counts of the merge of an HFX, of all its contexts together, into `stats`, which is the caller's. Returns 0, or -1
+ * with LBM_EINVAL. Any thread. May be called in a context-thread callback: yes.
+ */
+LBMExpDLL int um_hfx_stats_sized(lbm_hfx_t *hfx, um_hf_stats_t *stats, size_t size);
+
+/** As um_hfx_stats_sized() with the size of the caller's structure. */
+static inline int um_hfx_stats(lbm_hfx_t *hfx, um_hf_stats_t *stats)
+{
+    return um_hfx_stats_sized(hfx, stats, sizeof *stats);
+}
+
 /**
  * Statistics of the transport sessions that bring messages to the wildcard receiver, as
  * lbm_rcv_retrieve_all_transport_stats() gives them for a receiver: *num is the room in `stats`, which is the caller's,

@@ -15,7 +15,14 @@ from um_cffi.binding.lifetime import check_outside, milliseconds
 from um_cffi.context import Context
 from um_cffi.errors import InvalidArgument, check
 from um_cffi.receiver import QUEUE_BYTES, Receiver
-from um_cffi.stats import ReceiverCounts, ReceiverStats, read_counts, read_sessions, receiver_stats
+from um_cffi.stats import (
+    HotFailoverCounts,
+    ReceiverCounts,
+    ReceiverStats,
+    read_counts,
+    read_sessions,
+    receiver_stats,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -182,6 +189,11 @@ class HFX(Receiver):
         names = [field.name for field in dataclasses.fields(ReceiverCounts)]
         total = ReceiverCounts(**{name: sum(getattr(counts, name) for counts in each) for name in names})
         return self._with_dropped(total, ffi.NULL)
+
+    def merge_counts(self) -> HotFailoverCounts:
+        """What has become of the numbers that all contexts brought: delivered, come again, held, given up, refused."""
+        with self._using():
+            return read_counts(HotFailoverCounts, "um_hf_stats_t", lambda out: lib.um_hfx_stats(self._hfx, out))
 
     def stats(self) -> list[ReceiverStats]:
         """One entry for each transport session that brings messages to this receiver, context after context."""

@@ -17,6 +17,7 @@ from um_cffi.errors import InvalidArgument, TimedOut, check, raise_last
 from um_cffi.properties import Extras, made_of
 from um_cffi.receiver import Receiver
 from um_cffi.source import Source
+from um_cffi.stats import HotFailoverCounts, read_counts
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -337,3 +338,8 @@ class HFReceiver(Receiver):
 
     def _delete_receiver(self) -> int:
         return int(lib.lbm_hf_rcv_delete(self._hf))
+
+    def merge_counts(self) -> HotFailoverCounts:
+        """What has become of the numbers that the sources sent: delivered, come again, held, given up."""
+        with self._using():
+            return read_counts(HotFailoverCounts, "um_hf_stats_t", lambda out: lib.um_hf_rcv_stats(self._hf, out))

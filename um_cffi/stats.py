@@ -20,6 +20,7 @@ __all__ = [
     "BrokerSourceStats",
     "ContextCounts",
     "ContextStats",
+    "HotFailoverCounts",
     "LbtipcReceiverStats",
     "LbtipcSourceStats",
     "LbtrmReceiverStats",
@@ -336,6 +337,28 @@ class ReceiverCounts:
     kernel_drops: int  #: datagrams the kernel threw away at the UDP sockets of the sessions joined now
     session_unsupported: int  #: messages of a type this version has no use for, on the sessions joined now
     openings_cut: int  #: beginnings of sources delivered before it was sure that nothing earlier would come
+
+
+@dataclass(frozen=True)
+class HotFailoverCounts:
+    """What a hot failover receiver, or an HFX, has made of the numbers that came (um_hf_stats_t)."""
+
+    delivered: int  #: numbers: the first copy of each
+    again: int  #: further copies that were delivered (hf_duplicate_delivery)
+    duplicates: int  #: further copies that were not, and numbers that had been reported as lost
+    optional: int  #: optional messages left out (hf_optional_messages 0)
+    other_width: int  #: numbers of 32 bits among those of 64, or the other way round: discarded
+    far: int  #: numbers more than 2^30 ahead: discarded
+    behind: int  #: of the count before the last reset: discarded
+    no_room: int  #: messages for which there was no memory to wait; their numbers count as missing
+    ended: int  #: messages that waited when a reset or the end came: discarded
+    held: int  #: messages that had to wait for numbers before theirs
+    meant: int  #: gaps that a source has made on purpose
+    lost: int  #: numbers given up; each is covered by a loss event
+    given_early: int  #: gaps given up because too much waited; their numbers are in `lost`
+    resets: int  #: counts that were begun anew
+    waiting: int  #: now, messages and numbers that wait
+    refused: int  #: HFX: messages not taken because 64 MiB waited for the callback in progress
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ struct lbm_hfx_rcv_t_stct {
 int um_hfx_create(lbm_hfx_t **hfxp, const lbm_hfx_attr_t *attr, const char *symbol, lbm_rcv_cb_proc proc,
                   lbm_event_queue_t *evq);
 int um_hfx_check(const lbm_hfx_t *hfx, const char *api);
+/* What the merge has counted, what waits in it now, and what was refused; `hfx` is checked. Any thread. */
+void um_hfx_counts(lbm_hfx_t *hfx, struct um_hf_stats *out, uint64_t *waiting, uint64_t *refused);
 int um_hfx_delete(lbm_hfx_t *hfx, const lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
 int um_hfx_rcv_create(lbm_hfx_rcv_t **out, lbm_hfx_t *hfx, lbm_context_t *ctx, const lbm_rcv_topic_attr_t *attr,
                       void *clientd);

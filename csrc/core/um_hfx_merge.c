@@ -420,6 +420,15 @@ void um_hfx_on_look(struct um_command *command)
     um_hfx_leave(member);
 }
 
+void um_hfx_counts(lbm_hfx_t *hfx, struct um_hf_stats *out, uint64_t *waiting, uint64_t *refused)
+{
+    um_lock_take(&hfx->lock);
+    *out = hfx->merge.stats;
+    *waiting = um_hf_waiting(&hfx->merge);
+    *refused = hfx->refused;
+    um_lock_give(&hfx->lock);
+}
+
 /* No thread but the caller's knows the object any more. */
 void um_hfx_empty(lbm_hfx_t *hfx)
 {

@@ -595,3 +595,25 @@ void um_rcv_hf_free(lbm_rcv_t *rcv)
         um_free(rcv->hf);
     }
 }
+
+/* ---- facts ---- */
+
+struct stats_call {
+    const lbm_hf_rcv_t *hf;
+    struct um_hf_stats *out;
+    uint64_t *waiting;
+};
+
+static int stats_on_loop(void *arg)
+{
+    const struct stats_call *call = arg;
+    *call->out = call->hf->merge.stats;
+    *call->waiting = um_hf_waiting(&call->hf->merge);
+    return 0;
+}
+
+int um_rcv_hf_stats(lbm_hf_rcv_t *hf, struct um_hf_stats *out, uint64_t *waiting)
+{
+    struct stats_call call = {hf, out, waiting};
+    return um_loop_call(hf->rcv->ctx->loop, stats_on_loop, &call);
+}

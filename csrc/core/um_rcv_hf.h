@@ -44,6 +44,9 @@ int um_rcv_hf_attach(lbm_rcv_t *rcv, lbm_hfx_t *hfx);
 void um_rcv_hf_close(lbm_rcv_t *rcv); /* off its topic; nothing on other receivers */
 void um_rcv_hf_free(lbm_rcv_t *rcv);  /* any thread, when it is closed or has not started */
 
+/* What the merge has counted, and what waits in it now. Any thread; 0, or -1 + UM_EOP. */
+int um_rcv_hf_stats(lbm_hf_rcv_t *hf, struct um_hf_stats *out, uint64_t *waiting);
+
 /* The gaps of sources are the merge's to fill: true when all receivers of the topic want the messages as they come. */
 bool um_rcv_hf_only(const struct um_rcv_topic *topic);
 /* Instead of handing it to the receiver: data, requests, events of a flow, immediate messages. */

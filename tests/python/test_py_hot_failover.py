@@ -88,6 +88,16 @@ def test_what_two_sources_send_comes_once_and_in_order() -> None:
         assert numbers(take(receiver, 1)) == [count]
 
 
+def test_what_became_of_the_numbers_is_counted() -> None:
+    with merged() as (sources, receiver):
+        for source in sources:
+            send(source, 1, 2)
+        assert numbers(take(receiver, 2)) == [1, 2]
+        until(lambda: receiver.merge_counts().duplicates == 2)
+        counts = receiver.merge_counts()
+        assert (counts.delivered, counts.lost, counts.waiting, counts.refused) == (2, 0, 0, 0)
+
+
 def test_one_source_may_go() -> None:
     with merged() as (sources, receiver):
         send(sources[0], *range(50))

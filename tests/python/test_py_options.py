@@ -143,6 +143,7 @@ def test_every_error_number_has_a_class() -> None:
         (stats.SourceCounts, "um_src_stats_t", 0),
         (stats.ReceiverCounts, "um_rcv_stats_t", 0),
         (stats.NakCounts, "um_src_naks_t", 0),
+        (stats.HotFailoverCounts, "um_hf_stats_t", 0),
         (stats.ContextCounts, "um_context_stats_t", 0),
         (stats.QueueStats, "um_collector_stats_t", 0),
         (stats.ObjectCounts, "um_object_counts_t", 0),

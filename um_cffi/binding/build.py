@@ -66,6 +66,7 @@ EXTENSION_STRUCTURES = [
     "um_src_stats",
     "um_src_naks",
     "um_rcv_stats",
+    "um_hf_stats",
     "um_context_stats",
 ]
 CONSTANTS = re.compile(
@@ -195,6 +196,8 @@ int um_object_counts(um_object_counts_t *counts);
 int um_src_stats(lbm_src_t *src, um_src_stats_t *stats);
 int um_src_naks(lbm_src_t *src, um_src_naks_t *naks, int *count);
 int um_rcv_stats(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats);
+int um_hf_rcv_stats(lbm_hf_rcv_t *hfrcv, um_hf_stats_t *stats);
+int um_hfx_stats(lbm_hfx_t *hfx, um_hf_stats_t *stats);
 int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats);
 int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
 int um_context_topics(lbm_context_t *ctx, const char *pattern, um_topic_source_t *sources, size_t size,

@@ -1,6 +1,8 @@
 /* Hot failover through the public interface: two sources in contexts of their own, one receiver. */
 #include <inttypes.h>
 
+#include <lbm/um.h>
+
 #include "um_test_log.h"
 #include "um_test_rcv.h"
 
@@ -205,6 +207,35 @@ TEST(gaps_that_both_sources_have_made_come_out_as_they_are)
     CHECK(strncmp(p.heard.text, "10 11 12 13 25 26 38 pass", 25) == 0);
     CHECK_EQ(p.heard.kept->hf_sequence_number.u32, 10); /* retained, and not what came after it */
     CHECK_EQ(p.heard.kept->sequence_number, 10);
+    end(&p);
+}
+
+TEST(what_became_of_the_numbers_is_counted)
+{
+    TEST_NEEDS_NET();
+    struct pair p;
+    um_hf_stats_t stats;
+    begin(&p, "hf_optional_messages", "0");
+    lbm_hf_rcv_t *hf = p.hf;
+    for (unsigned n = 1; n <= 3; n++) {
+        give(&p, 0, n);
+        give(&p, 1, n);
+    }
+    send_optional(&p, 0, 4);
+    give(&p, 0, 8);
+    CHECK(all_came(&p));
+    MUST(um_hf_rcv_stats(hf, &stats));
+    CHECK_EQ(stats.delivered, 4);
+    CHECK_EQ(stats.duplicates, 3);
+    CHECK_EQ(stats.optional, 1);
+    CHECK_EQ(stats.meant, 1); /* from 5 to 7 */
+    CHECK_EQ(stats.lost + stats.again + stats.waiting + stats.refused + stats.given_early + stats.resets, 0);
+    uint64_t part[2] = {0, 77};
+    MUST(um_hf_rcv_stats_sized(hf, (um_hf_stats_t *)(void *)part, sizeof part[0]));
+    CHECK(part[0] == 4 && part[1] == 77);
+    CHECK_EQ(um_hf_rcv_stats(hf, NULL), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_EQ(um_hf_rcv_stats(NULL, &stats), -1);
     end(&p);
 }
 

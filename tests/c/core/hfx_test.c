@@ -529,10 +529,17 @@ TEST(what_waits_for_a_callback_is_bounded)
     CHECK(heard_wait(&rig.heard, &rig.heard.data, 60));
     CHECK(all_came(&rig, 1));
     pthread_mutex_lock(&rig.heard.lock);
-    CHECK(rig.heard.data < (int)last);
+    int came = rig.heard.data;
     pthread_mutex_unlock(&rig.heard.lock);
+    CHECK(came < (int)last);
+    um_hf_stats_t stats;
+    MUST(um_hfx_stats(rig.hfx, &stats));
+    CHECK_EQ(stats.delivered, came);
+    CHECK_EQ(stats.refused, (int)last - came);
     give_all(&rig, 0, 2, last);
     CHECK(heard_wait(&rig.heard, &rig.heard.data, (int)last));
+    MUST(um_hfx_stats(rig.hfx, &stats));
+    CHECK_EQ(stats.lost, 0);
     end(&rig);
 }
 
@@ -751,6 +758,8 @@ TEST(arguments_are_checked)
     CHECK_EQ(lbm_errnum(), LBM_EINVAL);
     CHECK_EQ(lbm_hfx_rcv_delete(NULL), -1);
     CHECK_EQ(lbm_hfx_delete(NULL), -1);
+    CHECK_EQ(um_hfx_stats(NULL, &(um_hf_stats_t){0}), -1);
+    CHECK_EQ(um_hfx_stats(rig.hfx, NULL), -1);
     CHECK(lbm_rcv_from_hfx_rcv(NULL) == NULL);
     CHECK(lbm_hf_rcv_from_rcv(lbm_rcv_from_hfx_rcv(rig.paths[0].member)) == NULL);
     CHECK_EQ(lbm_rcv_subscribe_channel(lbm_rcv_from_hfx_rcv(rig.paths[0].member), 1, on_msg, NULL), -1);
