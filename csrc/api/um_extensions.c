@@ -68,16 +68,9 @@ int um_wildcard_rcv_wait_ready(lbm_wildcard_rcv_t *wrcv, int sources, int timeou
     return um_wildcard_wait_ready(wrcv, sources, timeout_ms);
 }
 
-static int check_stats(const void *stats, size_t size, const char *api)
-{
-    return stats != NULL && size > 0
-               ? 0
-               : um_error(UM_EINVAL, "CoreApi-9014-3", "%s: stats: must not be NULL, nor its size 0", api);
-}
-
 int um_src_stats_sized(lbm_src_t *src, um_src_stats_t *stats, size_t size)
 {
-    if (um_source_check(src, "um_src_stats") != 0 || check_stats(stats, size, "um_src_stats") != 0) {
+    if (um_source_check(src, "um_src_stats") != 0 || um_sized_check(stats, size, "um_src_stats") != 0) {
         return -1;
     }
     struct um_src_counts counts;
@@ -136,7 +129,7 @@ int um_src_naks_sized(lbm_src_t *src, um_src_naks_t *naks, size_t size, int *cou
 
 int um_rcv_stats_sized(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats, size_t size)
 {
-    if (um_receiver_check(rcv, "um_rcv_stats") != 0 || check_stats(stats, size, "um_rcv_stats") != 0) {
+    if (um_receiver_check(rcv, "um_rcv_stats") != 0 || um_sized_check(stats, size, "um_rcv_stats") != 0) {
         return -1;
     }
     um_rcv_stats_t all;
@@ -150,7 +143,7 @@ int um_rcv_stats_sized(lbm_rcv_t *rcv, const char *source, um_rcv_stats_t *stats
 int um_wildcard_rcv_stats_sized(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats, size_t size)
 {
     if (um_wildcard_check(wrcv, "um_wildcard_rcv_stats") != 0 ||
-        check_stats(stats, size, "um_wildcard_rcv_stats") != 0) {
+        um_sized_check(stats, size, "um_wildcard_rcv_stats") != 0) {
         return -1;
     }
     um_rcv_stats_t all;
@@ -286,7 +279,8 @@ static int context_stats_on_lane(struct um_rcv_lane *lane, void *arg)
 
 int um_context_stats_sized(lbm_context_t *ctx, um_context_stats_t *stats, size_t size)
 {
-    if (um_context_check_messaging(ctx, "um_context_stats") != 0 || check_stats(stats, size, "um_context_stats") != 0) {
+    if (um_context_check_messaging(ctx, "um_context_stats") != 0 ||
+        um_sized_check(stats, size, "um_context_stats") != 0) {
         return -1;
     }
     um_context_stats_t all = {0};

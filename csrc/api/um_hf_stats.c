@@ -3,17 +3,9 @@
 #include <lbm/um.h>
 
 #include "api/um_sized.h"
-#include "base/um_error.h"
 #include "core/um_hfx.h"
 #include "core/um_rcv_hf.h"
 #include "core/um_receiver.h"
-
-static int check_stats(const void *stats, size_t size, const char *api)
-{
-    return stats != NULL && size > 0
-               ? 0
-               : um_error(UM_EINVAL, "CoreApi-9014-3", "%s: stats: must not be NULL, nor its size 0", api);
-}
 
 static void hand_out(const struct um_hf_stats *merge, uint64_t waiting, uint64_t refused, um_hf_stats_t *stats,
                      size_t size)
@@ -43,7 +35,7 @@ int um_hf_rcv_stats_sized(lbm_hf_rcv_t *hfrcv, um_hf_stats_t *stats, size_t size
 {
     struct um_hf_stats merge;
     uint64_t waiting;
-    if (um_receiver_check_hf(hfrcv, "um_hf_rcv_stats") != 0 || check_stats(stats, size, "um_hf_rcv_stats") != 0 ||
+    if (um_receiver_check_hf(hfrcv, "um_hf_rcv_stats") != 0 || um_sized_check(stats, size, "um_hf_rcv_stats") != 0 ||
         um_rcv_hf_stats(hfrcv, &merge, &waiting) != 0) {
         return -1;
     }
@@ -55,7 +47,7 @@ int um_hfx_stats_sized(lbm_hfx_t *hfx, um_hf_stats_t *stats, size_t size)
 {
     struct um_hf_stats merge;
     uint64_t waiting, refused;
-    if (um_hfx_check(hfx, "um_hfx_stats") != 0 || check_stats(stats, size, "um_hfx_stats") != 0) {
+    if (um_hfx_check(hfx, "um_hfx_stats") != 0 || um_sized_check(stats, size, "um_hfx_stats") != 0) {
         return -1;
     }
     um_hfx_counts(hfx, &merge, &waiting, &refused);
