@@ -208,6 +208,15 @@ static bool drop_oldest(struct um_tcp_client *client)
     return true;
 }
 
+/* Full, and others are not: who paces the source is waited for, and gets all of what was accepted before that showed.
+ */
+static bool is_slow(const struct um_tcp_client *client)
+{
+    const struct um_tcp_src_session *session = client->session;
+    bool paces = session->behavior == LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_BOUNDED_LATENCY && session->base.blocked;
+    return client_full(client) && !paces;
+}
+
 /* Room for one more datagram in the queue of a slow client; false: it is not to be queued. */
 static bool make_room(struct um_tcp_client *client, const struct um_datagram *datagram)
 {
@@ -250,7 +259,7 @@ void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagra
         if (skip) {
             client->skipping = datagram->continues;
         } else {
-            skip = client_full(client) && !make_room(client, datagram);
+            skip = is_slow(client) && !make_room(client, datagram);
         }
         client->tail_continues = datagram->continues;
         if (skip) {

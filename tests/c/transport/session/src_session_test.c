@@ -906,6 +906,39 @@ TEST(a_disconnecting_slow_receiver_wakes_the_source)
     end();
 }
 
+/* The ring of a queue that has 16 datagrams and gets one more. */
+static bool fail_second_ring(size_t size)
+{
+    return size == 32 * sizeof(struct um_datagram *);
+}
+
+TEST(a_receiver_whose_queue_finds_no_memory_is_disconnected_and_told_of)
+{
+    options_default();
+    sopts.transport_tcp_sender_socket_buffer = 16384;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 16384));
+    um_mem_set_fail_hook(fail_second_ring);
+    int rc = 0;
+    for (int i = 0; i < 1000 && rc == 0 && a.disconnects == 0; i++) {
+        rc = send_flags(&a, payload, 1000, LBM_SRC_NONBLOCK | LBM_MSG_FLUSH);
+    }
+    um_mem_set_fail_hook(NULL);
+    CHECK_EQ(rc, 0);
+    CHECK(wait_for(&a.disconnects, 1));
+    for (int i = 0; i < HANG_MS && !logged("Core-5688-3930"); i++) {
+        usleep(1000);
+    }
+    CHECK(logged("out of memory, 1 receivers disconnected"));
+    struct um_src_drops drops;
+    um_src_stream_drops(&a.stream, &drops);
+    CHECK(drops.unsent_bytes > 0);
+    close(peers[0].fd);
+    detach(&a);
+    end();
+}
+
 struct sender {
     pthread_t thread;
     struct source *source;
@@ -1282,6 +1315,67 @@ TEST(bounded_latency_blocks_when_the_only_receiver_is_slow)
     }
     CHECK(wait_for(&a.wakeups, 1));
     close(peers[0].fd);
+    detach(&a);
+    end();
+}
+
+/* The fragments of a message that was accepted go to who paces the source, beyond its limit. */
+TEST(bounded_latency_drops_nothing_for_the_only_receiver)
+{
+    options_default();
+    copts.transport_tcp_datagram_max_size = 4000;
+    sopts.transport_tcp_sender_socket_buffer = 16384;
+    sopts.transport_tcp_multiple_receiver_behavior = LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_BOUNDED_LATENCY;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 4096));
+    uint32_t next = 0;
+    for (int round = 0; round < 20; round++) {
+        uint32_t tries = 0;
+        int wakeups = a.wakeups;
+        while (tries < 100000 && send_flags(&a, payload, tries % 3 == 2 ? 9000 : 400, LBM_SRC_NONBLOCK) == 0) {
+            tries++;
+        }
+        CHECK(tries < 100000);
+        CHECK_EQ(um_errnum(), UM_EWOULDBLOCK);
+        while (a.wakeups == wakeups) {
+            CHECK(peer_data(&peers[0], &msg, HANG_MS));
+            CHECK_EQ(msg.sqn, next++);
+        }
+    }
+    struct um_src_drops drops;
+    um_src_stream_drops(&a.stream, &drops);
+    CHECK_EQ(drops.datagrams, 0);
+    close(peers[0].fd);
+    detach(&a);
+    end();
+}
+
+/* With two, each is the first of about half of the datagrams. */
+TEST(random_send_order_favours_nobody)
+{
+    options_default();
+    sopts.transport_tcp_multiple_receiver_send_order = 1;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    for (int p = 0; p < 2; p++) {
+        CHECK(peer_connect(&peers[p], &a, 0));
+    }
+    struct um_tcp_src_session *session = UM_CONTAINER_OF(a.stream.session, struct um_tcp_src_session, base);
+    int first = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        CHECK_EQ(send_flags(&a, payload, 100, LBM_MSG_FLUSH), 0);
+        um_src_session_lock(&session->base);
+        first += session->order[0] == 0;
+        um_src_session_unlock(&session->base);
+        for (int p = 0; p < 2; p++) {
+            CHECK(peer_data(&peers[p], &msg, HANG_MS));
+            CHECK_EQ(msg.sqn, i);
+        }
+    }
+    CHECK(first >= 400 && first <= 600);
+    close(peers[0].fd);
+    close(peers[1].fd);
     detach(&a);
     end();
 }
