@@ -37,6 +37,16 @@ static void queue_push(struct um_tcp_client *client, struct um_datagram *datagra
         return;
     }
     account(client, before);
+    client->full |= client->queue.bytes >= client->session->limit;
+}
+
+/* Bytes have gone to the receiver. What is taken out of the queue makes room too, but no receiver faster. */
+static void queue_was_read(struct um_tcp_client *client)
+{
+    size_t limit = client->session->limit;
+    if (client->queue.bytes < (client->cut ? limit / 2 + 1 : limit)) {
+        client->full = client->cut = false;
+    }
 }
 
 static void release(struct um_tcp_client *client, struct um_datagram *datagram)
@@ -105,7 +115,7 @@ static bool client_full(const struct um_tcp_client *client)
     return client->queue.bytes >= client->session->limit;
 }
 
-/* Is there a live client whose queue is at or below `bytes` (or no live client at all)? */
+/* Is there a live client that is not full, with a queue at or below `bytes` (or no live client at all)? */
 static bool some_client_below(const struct um_tcp_src_session *session, size_t bytes)
 {
     int live = 0;
@@ -113,7 +123,8 @@ static bool some_client_below(const struct um_tcp_src_session *session, size_t b
         const struct um_tcp_client *client = session->clients[i];
         if (!client->dead) {
             live++;
-            if (client->queue.bytes <= bytes) {
+            bool full = client->full && client->queue.count > 0;
+            if (!full && client->queue.bytes <= bytes) {
                 return true;
             }
         }
@@ -204,6 +215,7 @@ static bool drop_oldest(struct um_tcp_client *client)
     } else {
         client->skipping = client->tail_continues; /* the message is still being sent */
     }
+    client->cut = true;
     queue_cut(client, from, end - from);
     return true;
 }
@@ -269,6 +281,7 @@ void um_tcp_client_put(struct um_tcp_client *client, struct um_datagram *datagra
     }
     ssize_t sent = 0;
     if (client->queue.count == 0) {
+        client->full = client->cut = false;
         sent = um_stream_write(&client->stream, datagram->data, datagram->len);
         if (sent == (ssize_t)datagram->len) {
             client->written_continues = datagram->continues;
@@ -315,6 +328,9 @@ void um_tcp_client_write(struct um_tcp_client *client)
         size_t before = client->queue.bytes;
         taken = um_datagram_queue_write(&client->queue, &client->stream);
         account(client, before);
+        if (taken > 0) {
+            queue_was_read(client);
+        }
         struct um_datagram *datagram;
         while ((datagram = um_datagram_queue_written(&client->queue)) != NULL) {
             release(client, datagram);

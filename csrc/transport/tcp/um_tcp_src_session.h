@@ -36,6 +36,8 @@ struct um_tcp_client {
     bool written_continues;         /* lock: the last datagram that left ended inside a fragmented message */
     bool tail_continues;            /* lock: so did the last one meant for this client */
     bool skipping;                  /* lock: the rest of a dropped message is kept out too */
+    bool full;                      /* lock: the queue has reached the limit and not fallen below it by being read, */
+    bool cut;                       /* lock: or, since messages were dropped meanwhile, to half of it */
     struct um_u32_map topics;       /* lock: topic indexes included or excluded by this client */
     uint8_t in[UM_TCP_CLIENT_IN];   /* [loop] start of a message that is not complete yet */
     size_t in_len, in_skip;         /* [loop] */

@@ -1351,6 +1351,35 @@ TEST(bounded_latency_drops_nothing_for_the_only_receiver)
     end();
 }
 
+/* Also where messages of many lengths are dropped for the one that is full first. */
+TEST(bounded_latency_blocks_when_no_receiver_reads)
+{
+    options_default();
+    copts.transport_tcp_datagram_max_size = 4000;
+    sopts.transport_tcp_sender_socket_buffer = 16384;
+    sopts.transport_tcp_multiple_receiver_behavior = LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_BOUNDED_LATENCY;
+    begin();
+    CHECK_EQ(attach(&a), 0);
+    CHECK(peer_connect(&peers[0], &a, 4096));
+    CHECK(peer_connect(&peers[1], &a, 65536));
+    uint32_t accepted = 0;
+    while (accepted < 100000 && send_flags(&a, payload, accepted % 3 == 2 ? 9000 : 400, LBM_SRC_NONBLOCK) == 0) {
+        accepted++;
+    }
+    CHECK(accepted < 100000);
+    close(peers[1].fd); /* the one with the room: the other is still full */
+    CHECK(wait_for(&a.disconnects, 1));
+    while (a.wakeups == 0) {
+        CHECK(peer_data(&peers[0], &msg, HANG_MS));
+    }
+    CHECK_EQ(send_flags(&a, payload, 400, LBM_SRC_NONBLOCK | LBM_MSG_FLUSH), 0);
+    close(peers[0].fd);
+    CHECK(wait_for(&a.disconnects, 2));
+    CHECK_EQ(send_flags(&a, payload, 400, LBM_SRC_NONBLOCK), 0); /* to nobody */
+    detach(&a);
+    end();
+}
+
 /* With two, each is the first of about half of the datagrams. */
 TEST(random_send_order_favours_nobody)
 {
