@@ -304,6 +304,15 @@ typedef struct um_context_stats_stct {
     uint64_t mim_foreign;         /**< messages on the group that are no immediate ones */
     uint64_t mim_duplicates;      /**< multicast immediate messages that had come already */
     uint64_t mim_ended;           /**< senders forgotten as they fell silent */
+    uint64_t services_connected;  /**< resolution servers (resolver_service) connected, now */
+    uint64_t services_lost;       /**< connections to them that ended */
+    uint64_t services_failed;     /**< attempts to connect to them that came to nothing */
+    uint64_t service_records_sent; /**< records told to them: sources, topics and patterns wanted, their ends */
+    uint64_t service_sources;      /**< sources they told of, repeated ones included */
+    uint64_t service_ends;         /**< ends of sources they told of */
+    uint64_t service_ignored;      /**< what they told that is of no use here: for routers, or of sources with other
+                                      encryption      or compression or in the memory of another host */
+    uint64_t service_invalid;      /**< what they sent that makes no sense */
 } um_context_stats_t;
 
 /**

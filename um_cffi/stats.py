@@ -420,6 +420,14 @@ class ContextCounts:
     mim_foreign: int  #: messages on the group that are no immediate ones
     mim_duplicates: int  #: multicast immediate messages that had come already
     mim_ended: int  #: senders forgotten as they fell silent
+    services_connected: int  #: resolution servers (resolver_service) connected, now
+    services_lost: int  #: connections to them that ended
+    services_failed: int  #: attempts to connect to them that came to nothing
+    service_records_sent: int  #: records told to them: sources, topics and patterns wanted, their ends
+    service_sources: int  #: sources they told of, repeated ones included
+    service_ends: int  #: ends of sources they told of
+    service_ignored: int  #: what they told that is of no use here: for routers, other encryption, another host's memory
+    service_invalid: int  #: what they sent that makes no sense
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,16 @@ static int context_stats_on_loop(void *arg)
     out->resolver_cache_full = resolver.cache_refused;
     out->resolver_cache_expired = resolver.cache_expired;
     out->resolver_answers_deferred = resolver.answers_deferred;
+    struct um_resolver_service_stats services;
+    um_resolver_service_stats(ctx->resolver, &services);
+    out->services_connected = services.connected;
+    out->services_lost = services.lost;
+    out->services_failed = services.failed;
+    out->service_records_sent = services.records_sent;
+    out->service_sources = services.sources;
+    out->service_ends = services.ends;
+    out->service_ignored = services.ignored;
+    out->service_invalid = services.invalid;
     out->unicast_unsupported = atomic_load(&ctx->counters.unicast_unsupported);
     out->unicast_unmatched = atomic_load(&ctx->counters.unicast_unmatched);
     out->immediate_dropped = um_immediate_dropped(ctx->immediates);

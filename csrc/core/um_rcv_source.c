@@ -416,7 +416,10 @@ static void join_later(struct um_rcv_join_topic *joins, const struct um_rcv_join
     if (um_rcv_source_find(topic, &offer->info) != NULL) {
         return;
     }
-    um_join_retries_keep(topic->base.ctx->join_retries, &topic->retries, &offer->info, false, now_ns);
+    lbm_context_t *ctx = topic->base.ctx;
+    if (!um_join_retries_keep(ctx->join_retries, &topic->retries, &offer->info, false, now_ns)) {
+        um_resolver_source_ended(ctx->resolver, topic->base.name, &offer->info); /* whoever lists it is asked again */
+    }
 }
 
 const struct um_rcv_join_ops um_rcv_join_ops = {join_again, yield_join, join_later};

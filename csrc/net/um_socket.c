@@ -101,7 +101,34 @@ int um_socket_tcp_listen_range(struct in_addr addr, const struct um_port_range *
                                           : um_port_range_used_up(range, "CoreApi-1030-5");
 }
 
+/* A port chosen at connect time only needs to be free for this peer; older kernels choose it here. One that is given
+ * may still be that of the connection before. */
+static int um_socket_bind_own(int fd, struct in_addr from, uint16_t from_port)
+{
+    int one = 1;
+    struct sockaddr_in local = um_sockaddr(from, from_port);
+    if (from_port == 0) {
+        (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
+    } else {
+        struct linger reset = {.l_onoff = 1};
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    }
+    return bind(fd, (struct sockaddr *)&local, sizeof local);
+}
+
+void um_socket_set_graceful(int fd)
+{
+    struct linger off = {0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof off);
+}
+
 int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port)
+{
+    return um_socket_tcp_connect_from(from, 0, to, port);
+}
+
+int um_socket_tcp_connect_from(struct in_addr from, uint16_t from_port, struct in_addr to, uint16_t port)
 {
     char text[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &to, text, sizeof text);
@@ -109,19 +136,14 @@ int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port)
     if (fd < 0) {
         return um_error_os(errno, "CoreApi-1030-6", "creating a TCP socket for %s:%u", text, port);
     }
-    if (from.s_addr != htonl(INADDR_ANY)) {
-        int one = 1;
-        /* The port is chosen at connect time, so that it only needs to be free for this peer; older kernels choose it
-         * here. */
-        (void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
-        struct sockaddr_in local = um_sockaddr(from, 0);
-        if (bind(fd, (struct sockaddr *)&local, sizeof local) < 0) {
-            int saved = errno;
-            char local_text[INET_ADDRSTRLEN];
-            inet_ntop(AF_INET, &from, local_text, sizeof local_text);
-            um_error_os(saved, "CoreApi-1030-7", "binding to %s before connecting to %s:%u", local_text, text, port);
-            return um_socket_fail(fd, NULL, saved);
-        }
+    bool bound = from.s_addr != htonl(INADDR_ANY) || from_port != 0;
+    if (bound && um_socket_bind_own(fd, from, from_port) < 0) {
+        int saved = errno;
+        char local_text[INET_ADDRSTRLEN];
+        inet_ntop(AF_INET, &from, local_text, sizeof local_text);
+        um_error_os(saved, "CoreApi-1030-7", "binding to %s:%u before connecting to %s:%u", local_text, from_port, text,
+                    port);
+        return um_socket_fail(fd, NULL, saved);
     }
     struct sockaddr_in peer = um_sockaddr(to, port);
     if (connect(fd, (struct sockaddr *)&peer, sizeof peer) < 0 && errno != EINPROGRESS && errno != EINTR) {

@@ -17,6 +17,10 @@ int um_socket_tcp_listen_range(struct in_addr addr, const struct um_port_range *
                                uint16_t *bound_port);
 /* Non-blocking connect, optionally bound to `from` first. Returns fd (connection in progress or done) or -1. */
 int um_socket_tcp_connect(struct in_addr from, struct in_addr to, uint16_t port);
+/* The same from a port of the caller's (host order; 0: any). Such a connection is reset when it is closed, unless
+ * um_socket_set_graceful() is called before, so that its port can be used again at once. */
+int um_socket_tcp_connect_from(struct in_addr from, uint16_t from_port, struct in_addr to, uint16_t port);
+void um_socket_set_graceful(int fd);
 int um_socket_udp(struct in_addr addr, uint16_t port, bool reuse, int *err);
 int um_socket_set_nodelay(int fd, bool on);
 /* Who wants a size: a shortage of what nobody asked for is only a matter of information. */

@@ -150,6 +150,17 @@ int um_stream_connect(struct um_stream *stream, struct in_addr from, struct in_a
     return 0;
 }
 
+int um_stream_connect_from(struct um_stream *stream, struct in_addr from, uint16_t from_port, struct in_addr to,
+                           uint16_t port)
+{
+    int fd = um_socket_tcp_connect_from(from, from_port, to, port);
+    if (fd < 0) {
+        return -1;
+    }
+    plain_start(stream, fd, false);
+    return 0;
+}
+
 int um_stream_accept(struct um_stream *stream, int listen_fd, struct sockaddr_in *peer)
 {
     for (;;) {

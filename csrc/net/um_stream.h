@@ -83,6 +83,9 @@ void um_stream_init(struct um_stream *stream); /* closed */
  * um_stream_open(). `layer` NULL: plain TCP. 0, or -1 + error. */
 int um_stream_connect(struct um_stream *stream, struct in_addr from, struct in_addr to, uint16_t port,
                       const struct um_stream_layer *layer);
+/* The same without a layer, from a port of the caller's: see um_socket_tcp_connect_from(). */
+int um_stream_connect_from(struct um_stream *stream, struct in_addr from, uint16_t from_port, struct in_addr to,
+                           uint16_t port);
 /* Takes one connection from a listening socket. 1: taken. 0: none waits any more. -1: none for now because of errno,
  * for want of descriptors or memory. Connections that ended before they were taken are stepped over. */
 int um_stream_accept(struct um_stream *stream, int listen_fd, struct sockaddr_in *peer);

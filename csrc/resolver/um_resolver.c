@@ -13,6 +13,7 @@
 #include "base/um_mem.h"
 #include "base/um_iface.h"
 #include "resolver/um_tr_agent.h"
+#include "resolver/um_tr_srs.h"
 
 struct um_resolver {
     struct um_loop *loop;
@@ -21,7 +22,8 @@ struct um_resolver {
     struct um_tr_inbox *inbox;
     struct um_tr_multicast *multicast; /* at most one of the two */
     struct um_tr_lbmrd *lbmrd;
-    bool udp; /* false: resolver_disable_udp_topic_resolution */
+    struct um_tr_srs *srs; /* NULL: no resolver_service */
+    bool udp;              /* false: resolver_disable_udp_topic_resolution */
     uint32_t host_id;
     lbm_str_hash_func_t hash;
     lbm_str_hash_func_ex_t hash_ex;
@@ -147,6 +149,19 @@ static int open_agents(struct um_resolver *resolver, const struct um_context_opt
     return resolver->multicast == NULL ? -1 : 0;
 }
 
+/* The services, beside or instead of datagrams. They tell once, so what they tell has to be remembered. */
+static int open_services(struct um_resolver *resolver, const struct um_context_options *opts, const uint8_t ctxinst[8])
+{
+    if (opts->resolver_service.count == 0) {
+        return 0;
+    }
+    if (opts->resolver_cache == 0) {
+        return um_error(UM_EINVAL, "Resolver-21", "resolver_cache 0: must be 1 with resolver_service");
+    }
+    resolver->srs = um_tr_srs_create(resolver->loop, opts, ctxinst, resolver->engine);
+    return resolver->srs == NULL ? -1 : 0;
+}
+
 static uint64_t thread_cpu_ns(void *io)
 {
     struct timespec ts;
@@ -164,6 +179,9 @@ static bool host_is_local(void *io, uint32_t host_id)
 void um_resolver_set_host_id(struct um_resolver *resolver, uint32_t host_id)
 {
     resolver->host_id = host_id;
+    if (resolver->srs != NULL) {
+        um_tr_srs_set_host_id(resolver->srs, host_id);
+    }
     um_tr_engine_set_host_id(resolver->engine, host_id);
 }
 
@@ -183,7 +201,7 @@ struct um_resolver *um_resolver_create(struct um_loop *loop, const struct um_con
     um_timer_init(&resolver->timer, on_timer);
     fill_config(resolver, opts, ctxinst, &config);
     resolver->engine = um_tr_engine_create(&config, &ops, resolver, events, user, um_loop_now(loop));
-    if (resolver->engine == NULL || open_agents(resolver, opts) != 0) {
+    if (resolver->engine == NULL || open_agents(resolver, opts) != 0 || open_services(resolver, opts, ctxinst) != 0) {
         um_resolver_destroy(resolver);
         return NULL;
     }
@@ -198,6 +216,7 @@ void um_resolver_destroy(struct um_resolver *resolver)
     if (resolver->engine != NULL && resolver->udp) {
         um_tr_engine_flush(resolver->engine, um_loop_now(resolver->loop));
     }
+    um_tr_srs_close(resolver->srs);
     um_timer_cancel(um_loop_wheel(resolver->loop), &resolver->timer);
     um_tr_multicast_close(resolver->multicast);
     um_tr_lbmrd_close(resolver->lbmrd);
@@ -213,6 +232,18 @@ static void something_to_resolve(struct um_resolver *resolver)
     if (resolver->lbmrd != NULL) {
         um_tr_lbmrd_start(resolver->lbmrd);
     }
+}
+
+static int tell_services(struct um_resolver *resolver, struct um_tr_advert *advert)
+{
+    struct um_tr_source source;
+    if (resolver->srs == NULL) {
+        return 0;
+    }
+    um_tr_engine_advert_source(resolver->engine, advert, &source);
+    struct um_srs_item *item = um_tr_srs_add_source(resolver->srs, &source);
+    um_tr_engine_set_advert_user(advert, item);
+    return item == NULL ? -1 : 0;
 }
 
 struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const struct um_tr_advert_spec *spec,
@@ -231,6 +262,10 @@ struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const s
         .final_advertisements = opts->resolver_send_final_advertisements != 0,
     };
     struct um_tr_advert *advert = um_tr_engine_advertise(resolver->engine, um_loop_now(resolver->loop), spec, &options);
+    if (advert != NULL && tell_services(resolver, advert) != 0) {
+        um_tr_engine_withdraw(resolver->engine, um_loop_now(resolver->loop), advert);
+        return NULL;
+    }
     if (advert != NULL) {
         something_to_resolve(resolver);
     }
@@ -239,6 +274,9 @@ struct um_tr_advert *um_resolver_advertise(struct um_resolver *resolver, const s
 
 void um_resolver_withdraw(struct um_resolver *resolver, struct um_tr_advert *advert)
 {
+    if (resolver->srs != NULL) {
+        um_tr_srs_remove_source(resolver->srs, um_tr_engine_advert_user(advert));
+    }
     um_tr_engine_withdraw(resolver->engine, um_loop_now(resolver->loop), advert);
 }
 
@@ -377,6 +415,24 @@ void um_resolver_discards(const struct um_resolver *resolver, struct um_resolver
                                          .cache_expired = stats.cache_expired};
 }
 
+void um_resolver_service_stats(const struct um_resolver *resolver, struct um_resolver_service_stats *out)
+{
+    struct um_srs_link_stats stats = {0};
+    unsigned connected = 0;
+    if (resolver->srs != NULL) {
+        um_tr_srs_get_stats(resolver->srs, &stats, &connected);
+    }
+    *out = (struct um_resolver_service_stats){.connected = connected,
+                                              .connections = stats.connections,
+                                              .lost = stats.lost,
+                                              .failed = stats.failed,
+                                              .records_sent = stats.records_sent,
+                                              .sources = stats.sources,
+                                              .ends = stats.ends,
+                                              .ignored = stats.ignored,
+                                              .invalid = stats.invalid};
+}
+
 uint32_t um_resolver_domain_id(const struct um_resolver *resolver)
 {
     return um_tr_engine_domain_id(resolver->engine);
@@ -385,6 +441,9 @@ uint32_t um_resolver_domain_id(const struct um_resolver *resolver)
 void um_resolver_stats_reset(struct um_resolver *resolver)
 {
     um_tr_engine_reset_stats(resolver->engine);
+    if (resolver->srs != NULL) {
+        um_tr_srs_reset_stats(resolver->srs);
+    }
 }
 
 void um_resolver_some_sources(const struct um_resolver *resolver, uint64_t now_ns, struct um_table_scan *scan,

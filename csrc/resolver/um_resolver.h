@@ -131,5 +131,12 @@ struct um_resolver_discards {
     uint64_t unknown_sender, refused_patterns, answers_deferred, cache_refused, cache_expired;
 };
 void um_resolver_discards(const struct um_resolver *resolver, struct um_resolver_discards *out);
+/* Of the connections to resolution servers together; all 0 without resolver_service. */
+struct um_resolver_service_stats {
+    uint64_t connected; /* now */
+    uint64_t connections, lost, failed;
+    uint64_t records_sent, sources, ends, ignored, invalid;
+};
+void um_resolver_service_stats(const struct um_resolver *resolver, struct um_resolver_service_stats *out);
 
 #endif

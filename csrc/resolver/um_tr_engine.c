@@ -8,8 +8,6 @@
 
 #include "base/um_error.h"
 
-/* major << 24 | minor << 16 | service << 8 of the release whose formats these are; informational. */
-#define WIRE_VERSION 0x06110000u
 #define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define UDP_IP_HEADERS 28
 
@@ -181,7 +179,7 @@ void tr_refresh_trailer(struct um_tr_engine *engine)
     struct um_lbmr_trailer trailer = {.has_source_id = true,
                                       .has_source_type = true,
                                       .has_version = true,
-                                      .version = WIRE_VERSION,
+                                      .version = UM_TR_WIRE_VERSION,
                                       .has_domain = domain,
                                       .domain_id = engine->domain_id};
     memcpy(trailer.source_id, config->ctxinst, 8);
@@ -548,6 +546,11 @@ struct um_tr_cache *um_tr_engine_cache(const struct um_tr_engine *engine)
 uint32_t um_tr_engine_domain_id(const struct um_tr_engine *engine)
 {
     return engine->domain_id;
+}
+
+void um_tr_engine_set_domain_id(struct um_tr_engine *engine, uint32_t domain_id)
+{
+    engine->domain_id = domain_id;
 }
 
 bool um_tr_engine_has_sources(const struct um_tr_engine *engine)

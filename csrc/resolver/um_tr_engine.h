@@ -24,6 +24,9 @@ enum um_tr_lane_kind {
     UM_TR_LANE_COUNT
 };
 
+/* major << 24 | minor << 16 | service << 8 of the release whose formats these are; informational. */
+#define UM_TR_WIRE_VERSION 0x06110000u
+
 #define UM_TR_INITIAL_ADVERT_TICK_NS (10 * UM_NS_PER_MS)
 #define UM_TR_INITIAL_QUERY_TICK_NS (20 * UM_NS_PER_MS)
 #define UM_TR_WILDCARD_TICK_NS (30 * UM_NS_PER_MS)
@@ -121,6 +124,10 @@ struct um_tr_pattern *um_tr_engine_subscribe_pattern(struct um_tr_engine *engine
                                                      void *pattern_user);
 void um_tr_engine_unsubscribe_pattern(struct um_tr_engine *engine, uint64_t now_ns, struct um_tr_pattern *pattern);
 
+/* The advert's word for whoever tells other services of it; NULL at first. */
+void um_tr_engine_set_advert_user(struct um_tr_advert *advert, void *user);
+void *um_tr_engine_advert_user(const struct um_tr_advert *advert);
+
 /* For other services beside this one. */
 struct um_tr_cache *um_tr_engine_cache(const struct um_tr_engine *engine);
 
@@ -131,6 +138,11 @@ int um_tr_engine_set_context_info(struct um_tr_engine *engine, const char *name,
                                   uint16_t request_port);
 
 uint32_t um_tr_engine_domain_id(const struct um_tr_engine *engine); /* 0: unknown */
+/* Another service has learnt it. Once; not 0. */
+void um_tr_engine_set_domain_id(struct um_tr_engine *engine, uint32_t domain_id);
+/* What other services are to say of an advertised source; `topic` lives as long as the advert. */
+void um_tr_engine_advert_source(const struct um_tr_engine *engine, const struct um_tr_advert *advert,
+                                struct um_tr_source *out);
 /* Does the context have anything to resolve? Sources; receivers of any kind. */
 bool um_tr_engine_has_sources(const struct um_tr_engine *engine);
 bool um_tr_engine_has_receivers(const struct um_tr_engine *engine);

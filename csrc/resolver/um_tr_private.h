@@ -40,6 +40,7 @@ struct um_tr_advert {
     struct um_table_link link; /* source-side cache by topic; not in it once FINAL */
     struct tr_task task;
     lbm_transport_source_info_t info;
+    void *user; /* um_tr_engine_set_advert_user() */
     uint32_t functionality;
     uint32_t request_ip;
     uint32_t domain_id; /* in its OTID: as it was known at creation */

@@ -31,14 +31,35 @@ static void fill_transport(const struct um_tr_engine *engine, const lbm_transpor
 }
 
 /* The source's identity in the whole network; the same also when the domain is learnt later. */
-static void add_otid(const struct um_tr_engine *engine, struct um_lbmr_tir_writer *writer,
-                     const struct um_tr_advert *advert)
+static void make_otid(const struct um_tr_engine *engine, const struct um_tr_advert *advert, uint8_t out[UM_TR_OTID_LEN])
 {
     bool memory = um_transport_place(advert->info.type) == UM_PLACE_MEMORY;
     struct um_tr_otid_own own = {.domain_id = advert->domain_id,
                                  .place = memory ? engine->config.host_id : advert->info.src_ip};
+    um_tr_otid_make(&advert->info, engine->config.ctxinst, &own, out);
+}
+
+void um_tr_engine_advert_source(const struct um_tr_engine *engine, const struct um_tr_advert *advert,
+                                struct um_tr_source *out)
+{
+    memset(out, 0, sizeof *out);
+    out->topic = advert->name;
+    out->info = advert->info;
+    make_otid(engine, advert, out->otid);
+    out->has_otid = true;
+    memcpy(out->ctxinst, engine->config.ctxinst, sizeof out->ctxinst);
+    out->has_ctxinst = true;
+    out->request_ip = advert->request_ip;
+    out->request_port = advert->request_port;
+    out->functionality = advert->functionality;
+    out->domain_id = engine->domain_id;
+}
+
+static void add_otid(const struct um_tr_engine *engine, struct um_lbmr_tir_writer *writer,
+                     const struct um_tr_advert *advert)
+{
     struct um_lbmr_option option = {.type = UM_LBMR_OPT_OTID, .flags = UM_LBMR_IGNORE16};
-    um_tr_otid_make(&advert->info, engine->config.ctxinst, &own, option.u.otid);
+    make_otid(engine, advert, option.u.otid);
     um_lbmr_tir_option(writer, &option);
 }
 
@@ -153,6 +174,16 @@ struct um_tr_advert *um_tr_engine_advertise(struct um_tr_engine *engine, uint64_
     }
     tr_leave(engine);
     return advert;
+}
+
+void um_tr_engine_set_advert_user(struct um_tr_advert *advert, void *user)
+{
+    advert->user = user;
+}
+
+void *um_tr_engine_advert_user(const struct um_tr_advert *advert)
+{
+    return advert->user;
 }
 
 static void free_advert(struct um_tr_engine *engine, struct um_tr_advert *advert)

@@ -47,6 +47,8 @@ EXEMPT = {
     "core/um_retransmission.c:on_dropped": REPORT,
     "delivery/um_retransmitter.c:drop": ASKED_AGAIN,
     "transport/unicast/um_unicast_in.c:tell_unopened": REPORT,
+    "resolver/um_srs_client.c:on_error": "the server ended the connection: all is told again on the next one",
+    "resolver/um_tr_srs.c:learn_domain": "no message: a number other than the one that was learnt",
     "transport/session/um_rcv_filter.c:um_rcv_filter_go_on": "what was refused is asked for again",
     "transport/lbtr/um_lbtr_answer.c:refuse": NAK,
     "transport/lbtr/um_lbtr_answer.c:refuse_gone": NAK,

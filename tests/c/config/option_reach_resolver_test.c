@@ -194,6 +194,17 @@ REACHES(context, resolver_unicast_port_low, "14404", daemon_context, seams_bound
 REACHES(context, resolver_unicast_receiver_socket_buffer, "54322", daemon_context,
         seams_named("resolver_unicast_receiver_socket_buffer"), 54322);
 
+/* ---- resolution servers ---- */
+
+static void service_context(struct world *w)
+{
+    SET_context(w, "resolver_service", "127.0.0.1:25390");
+    context_only(w);
+}
+
+REACHES(context, resolver_service, "127.0.0.1:25391", context_only, seen.service.port == 25391, true);
+REACHES(context, resolver_service_interest_mode, "flood", service_context, seen.service.interest_mode, 0);
+
 /* ---- sources ---- */
 
 #define ADVERT seen.advert.timing

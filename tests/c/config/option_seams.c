@@ -12,6 +12,7 @@
 #include "net/um_onload.h"
 #include "net/um_socket.h"
 #include "net/um_udp_send.h"
+#include "resolver/um_srs_client.h"
 #include "resolver/um_tr_agent.h"
 #include "transport/shm/um_shm_thread.h"
 #include "transport/udp/um_udp_stamps.h"
@@ -106,6 +107,13 @@ WRAP(struct um_tr_unicast *, um_tr_unicast_create,
 {
     RECORD(seen.unicast = *config; seen.daemons = daemons);
     return __real_um_tr_unicast_create(config, ops, io, daemons, seed, now_ns);
+}
+
+WRAP(struct um_srs_client *, um_srs_client_create,
+     (const struct um_srs_client_config *config, const struct um_srs_client_ops *ops, void *io))
+{
+    RECORD(seen.service.port = config->service_port; seen.service.interest_mode = config->self->interest_mode);
+    return __real_um_srs_client_create(config, ops, io);
 }
 
 WRAP(struct um_tr_advert *, um_tr_engine_advertise,

@@ -100,7 +100,11 @@ struct option_seams {
         bool reuse;
     } listen;
     struct in_addr connected_from;
-    int lz4_streams;       /* covered with compression */
+    int lz4_streams; /* covered with compression */
+    struct {
+        uint16_t port;
+        int interest_mode;
+    } service;             /* last resolution server */
     unsigned keepalive_ms; /* last of a TCP connection */
     struct seam_bind binds[64];
     int bind_count;
