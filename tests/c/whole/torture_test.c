@@ -744,10 +744,11 @@ TEST(event_queues_timers_and_descriptors_survive_every_fault)
 
 static int lbmrd_sent;
 
-static int lbmrd_send(void *arg, uint32_t ip, uint16_t port, const uint8_t *data, size_t len)
+static void lbmrd_send(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
+                       int *errors)
 {
-    lbmrd_sent++;
-    return 0;
+    memset(errors, 0, count * sizeof *errors);
+    lbmrd_sent += (int)count;
 }
 
 /* A client that could not be kept is one that comes again with its next keepalive. */
