@@ -7,7 +7,9 @@
 #include "base/um_mem.h"
 #include "resolver/um_srs_private.h"
 
-#define BATCH_BYTES_MIN 1024 /* the longest record fits */
+#define BATCH_BYTES_MIN 1024        /* the longest record fits */
+#define STANDSTILL_NS UM_NS_PER_SEC /* a timer that is so late: the process stood still, and clients were not read */
+#define PATIENCE_NS (2 * UM_NS_PER_SEC) /* to read what they have said meanwhile */
 
 void um_srs_config_default(struct um_srs_config *config)
 {
@@ -25,7 +27,9 @@ void um_srs_config_default(struct um_srs_config *config)
                                      .max_address_unregistered = UM_SRS_MAX_ADDRESS_UNREGISTERED,
                                      .max_queue = UM_SRS_MAX_QUEUE,
                                      .max_sessions = UM_SRS_MAX_SESSIONS,
+                                     .max_address_sessions = UM_SRS_MAX_ADDRESS_SESSIONS,
                                      .max_patterns = UM_SRS_MAX_PATTERNS,
+                                     .max_address_patterns = UM_SRS_MAX_ADDRESS_PATTERNS,
                                      .max_session_patterns = UM_SRS_MAX_SESSION_PATTERNS,
                                      .max_leaves = UM_SRS_MAX_LEAVES,
                                      .max_state_bytes = UM_SRS_MAX_STATE_BYTES,
@@ -165,7 +169,11 @@ uint64_t um_srs_engine_next_timer(const struct um_srs_engine *engine)
 
 void um_srs_engine_on_timer(struct um_srs_engine *engine, uint64_t now_ns)
 {
+    uint64_t due_ns = um_timer_next(engine->wheel);
     engine->now_ns = now_ns;
+    if (due_ns < now_ns && now_ns - due_ns > STANDSTILL_NS) {
+        engine->patient_until_ns = now_ns + PATIENCE_NS;
+    }
     um_timer_run(engine->wheel, now_ns);
 }
 

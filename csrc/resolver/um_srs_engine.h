@@ -18,7 +18,9 @@
 #define UM_SRS_MAX_STATE_BYTES (4ull << 30)  /* records of all addresses, at their charge: see docs/srs.md */
 #define UM_SRS_MAX_ADDRESS_BYTES (1ull << 30)
 #define UM_SRS_MAX_SESSIONS 131072 /* with those that are away and have not expired */
-#define UM_SRS_MAX_PATTERNS 4096   /* different ones: each is matched with every new topic */
+#define UM_SRS_MAX_ADDRESS_SESSIONS 32768
+#define UM_SRS_MAX_PATTERNS 4096 /* different ones: each is matched with every new topic */
+#define UM_SRS_MAX_ADDRESS_PATTERNS 2048
 #define UM_SRS_MAX_SESSION_PATTERNS 1024
 #define UM_SRS_MAX_LEAVES 4096 /* source leaves of one client that wait for their answer */
 
@@ -30,11 +32,14 @@ struct um_srs_config {
     uint32_t turn_batches;                             /* batches to one client before others have their turn */
     uint64_t register_ns;                              /* time to set up and register after connecting */
     size_t max_connections, max_address_connections, max_unregistered, max_address_unregistered;
-    size_t max_queue, max_sessions, max_patterns, max_session_patterns, max_leaves;
+    size_t max_queue, max_sessions, max_address_sessions, max_patterns, max_address_patterns, max_session_patterns,
+        max_leaves;
     uint64_t max_state_bytes, max_address_bytes;
     uint32_t domain_id; /* told to clients; 0: unknown */
     /* Takes the frame, whole. False: no more until um_srs_peer_on_writable(). */
     bool (*send)(void *arg, void *handle, const uint8_t *frame, size_t len);
+    /* Processor time this thread has used; NULL: matching patterns has no budget. */
+    uint64_t (*cpu_ns)(void *arg);
     /* The engine has done with the connection and calls nothing with this handle again: send what was taken, close. */
     void (*close)(void *arg, void *handle);
     /* May be NULL. What a client did, for monitoring: "UM_CLIENT_CONNECT", "SIR", ... `topic` and `source` are C

@@ -12,6 +12,7 @@
 #define LIFETIME_MAX_MS 600000u      /* nobody may be silent for longer, whatever the set-up says */
 #define UNREGISTERED_FRAME_MAX 1024u /* of who has not registered */
 #define STRANGER_LOG_NS (10 * UM_NS_PER_SEC)
+#define RETRY_NS (60 * UM_NS_PER_SEC) /* from a record without room to the end of the connection */
 
 const char *srs_peer_name(const struct um_srs_peer *peer, char *out, size_t len)
 {
@@ -105,11 +106,27 @@ static bool bad(struct um_srs_peer *peer, enum um_rsocket_error error, const cha
 
 /* ---- time ------------------------------------------------------------------------------ */
 
+static uint64_t life_due(const struct um_srs_peer *peer)
+{
+    uint64_t due_ns = peer->heard_ns + peer->lifetime_ns;
+    return peer->retry_ns != 0 && peer->retry_ns < due_ns ? peer->retry_ns : due_ns;
+}
+
+void srs_refused(struct um_srs_peer *peer)
+{
+    if (peer->retry_ns == 0) {
+        peer->retry_ns = peer->engine->now_ns + RETRY_NS;
+        um_timer_arm(peer->engine->wheel, &peer->life, life_due(peer));
+    }
+}
+
 static void on_life(struct um_timer *timer, uint64_t now_ns)
 {
     struct um_srs_peer *peer = UM_CONTAINER_OF(timer, struct um_srs_peer, life);
     struct um_srs_engine *engine = peer->engine;
-    if (peer->state != SRS_REGISTERED) {
+    if (now_ns < engine->patient_until_ns) {
+        um_timer_arm(engine->wheel, timer, engine->patient_until_ns);
+    } else if (peer->state != SRS_REGISTERED) {
         engine->stats.late_registrations++;
         refuse(peer, NULL, UM_RSOCKET_REJECTED_SETUP, 0, "SRS-um-5", "it has not registered in time");
     } else if (peer->heard_ns + peer->lifetime_ns <= now_ns) {
@@ -121,8 +138,10 @@ static void on_life(struct um_timer *timer, uint64_t now_ns)
                    srs_peer_name(peer, name, sizeof(name)), (uint64_t)((now_ns - peer->heard_ns) / UM_NS_PER_MS));
         }
         srs_peer_close(peer, UM_RSOCKET_CONNECTION_ERROR);
+    } else if (peer->retry_ns != 0 && peer->retry_ns <= now_ns) {
+        srs_peer_close(peer, UM_RSOCKET_CONNECTION_ERROR);
     } else {
-        um_timer_arm(engine->wheel, timer, peer->heard_ns + peer->lifetime_ns);
+        um_timer_arm(engine->wheel, timer, life_due(peer));
     }
 }
 

@@ -125,6 +125,7 @@ void srs_on_rir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
     struct um_srs_engine *engine = peer->engine;
     struct srs_topic *topic = srs_topic_get(engine, record->topic);
     if (topic == NULL) {
+        srs_refused(peer);
         return;
     }
     struct srs_interest *interest = srs_interest_find(engine, topic, peer->session);
@@ -137,6 +138,7 @@ void srs_on_rir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
     interest = interest != NULL ? interest : make(peer, topic, record);
     if (interest == NULL) {
         srs_topic_try_free(engine, topic);
+        srs_refused(peer);
         return;
     }
     srs_want_begin(peer, &interest->want);
@@ -155,10 +157,13 @@ void srs_on_rdr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
         return;
     }
     srs_forward(engine, &interest->want, true);
-    if (interest->want.state == SRS_TOLD && !um_list_empty(&topic->sources)) {
-        uncount(engine, &interest->want);
-        interest->want.state = SRS_ENDED;
+    if (interest->want.state == SRS_TOLD) {
         interest->until = engine->last_number;
+    }
+    if (interest->until > 0 && !um_list_empty(&topic->sources)) {
+        uncount(engine, &interest->want);
+        um_list_remove(&interest->want.waiting);
+        interest->want.state = SRS_ENDED;
     } else {
         srs_interest_free(engine, interest);
     }
@@ -166,7 +171,7 @@ void srs_on_rdr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
 
 /* ---- routers ------------------------------------------------------------------------------ */
 
-static struct srs_note *note_of(const struct srs_want *want, bool end)
+static struct srs_note *note_of(struct um_srs_peer *router, const struct srs_want *want, bool end)
 {
     struct um_lbmsrs_record record = {.domain_id = want->context->domain_id,
                                       .context_instance = want->context->instance,
@@ -183,9 +188,9 @@ static struct srs_note *note_of(const struct srs_want *want, bool end)
         record.topic = (struct um_slice){(const uint8_t *)topic->name, topic->len};
     }
     size_t len = um_lbmsrs_len(&record);
-    struct srs_note *note = um_malloc(sizeof(*note) + len);
+    struct srs_note *note = srs_note_alloc(router, len);
     if (note != NULL) {
-        note->len = (uint16_t)um_lbmsrs_put(&record, note->bytes, len);
+        um_lbmsrs_put(&record, note->bytes, len);
         note->id = record.id;
     }
     return note;
@@ -196,7 +201,7 @@ static void forward_to(struct um_srs_peer *router, const struct srs_want *want, 
     if (want->session == router->session) {
         return;
     }
-    struct srs_note *note = note_of(want, end);
+    struct srs_note *note = note_of(router, want, end);
     if (note != NULL) {
         srs_push_note(router, note);
     } else {

@@ -9,6 +9,9 @@
 #define PATTERN_CHARGE (sizeof(struct srs_pattern) + 16384) /* with what the compiled one takes, about */
 #define SCAN_STEP 256
 #define PATTERN_LOG_NS (10 * UM_NS_PER_SEC)
+#define TOPIC_COST_NS (2 * UM_NS_PER_MS) /* of processor time, for all patterns with one new topic */
+#define COSTLY_NS (50 * 1000ull)         /* who takes less with a topic is not dropped */
+#define STEP_COST_NS (20 * UM_NS_PER_MS) /* for one pattern with the topics of one step */
 
 /* ---- matches ------------------------------------------------------------------------- */
 
@@ -24,13 +27,18 @@ static bool has_match(const struct srs_topic *topic, const struct srs_pattern *p
     return false;
 }
 
+static uint64_t cpu_ns(const struct um_srs_engine *engine)
+{
+    return engine->config.cpu_ns != NULL ? engine->config.cpu_ns(engine->config.arg) : 0;
+}
+
 /* A pattern that runs into a limit does not match. False: no room. */
 static bool try_match(struct um_srs_engine *engine, struct srs_topic *topic, struct srs_pattern *pattern)
 {
     if (um_pattern_match(pattern->compiled, topic->name, topic->len, NULL) != UM_PATTERN_YES) {
         return true;
     }
-    struct srs_match *match = srs_state_alloc(engine, NULL, sizeof(*match), sizeof(*match));
+    struct srs_match *match = srs_state_alloc(engine, pattern->address, sizeof(*match), sizeof(*match));
     if (match == NULL) {
         return false;
     }
@@ -45,19 +53,7 @@ static void free_match(struct um_srs_engine *engine, struct srs_match *match)
 {
     um_list_remove(&match->of_topic);
     um_list_remove(&match->of_pattern);
-    srs_state_free(engine, NULL, match, sizeof(*match));
-}
-
-bool srs_topic_match_all(struct um_srs_engine *engine, struct srs_topic *topic)
-{
-    struct um_list *it;
-    UM_LIST_FOREACH(it, &engine->all_patterns)
-    {
-        if (!try_match(engine, topic, UM_CONTAINER_OF(it, struct srs_pattern, all))) {
-            return false;
-        }
-    }
-    return true;
+    srs_state_free(engine, match->pattern->address, match, sizeof(*match));
 }
 
 void srs_topic_unmatch(struct um_srs_engine *engine, struct srs_topic *topic)
@@ -93,16 +89,20 @@ static void free_pattern(struct um_srs_engine *engine, struct srs_pattern *patte
     um_list_remove(&pattern->all);
     um_table_remove(&engine->patterns, &pattern->link);
     um_pattern_free(pattern->compiled);
-    srs_state_free(engine, NULL, pattern, PATTERN_CHARGE + pattern->len + 1);
+    struct srs_address *address = pattern->address;
+    srs_state_free(engine, address, pattern, PATTERN_CHARGE + pattern->len + 1);
+    address->patterns--;
+    srs_address_drop(engine, address);
 }
 
-static struct srs_pattern *make_pattern(struct um_srs_engine *engine, struct um_slice text, struct um_pattern *compiled)
+static struct srs_pattern *make_pattern(struct um_srs_engine *engine, struct srs_address *address, struct um_slice text,
+                                        struct um_pattern *compiled)
 {
     size_t size = sizeof(struct srs_pattern) + text.len + 1, charge = PATTERN_CHARGE + text.len + 1;
-    struct srs_pattern *pattern = srs_state_alloc(engine, NULL, size, charge);
+    struct srs_pattern *pattern = srs_state_alloc(engine, address, size, charge);
     if (pattern == NULL || um_table_add(&engine->patterns, &pattern->link, um_hash_bytes(text.ptr, text.len)) != 0) {
         if (pattern != NULL) {
-            srs_state_free(engine, NULL, pattern, charge);
+            srs_state_free(engine, address, pattern, charge);
         }
         um_pattern_free(compiled);
         return NULL;
@@ -111,6 +111,9 @@ static struct srs_pattern *make_pattern(struct um_srs_engine *engine, struct um_
     um_list_init(&pattern->matches);
     um_list_push_back(&engine->all_patterns, &pattern->all);
     pattern->compiled = compiled;
+    pattern->address = address;
+    address->refs++;
+    address->patterns++;
     pattern->len = (uint8_t)text.len;
     memcpy(pattern->text, text.ptr, text.len);
     return pattern;
@@ -135,16 +138,25 @@ static struct srs_pattern *get_pattern(struct um_srs_peer *peer, struct um_slice
     if (pattern != NULL) {
         return pattern;
     }
-    if (engine->patterns.count >= engine->config.max_patterns) {
-        refuse_pattern(engine, text, "there are as many different ones as are allowed");
+    if (engine->patterns.count >= engine->config.max_patterns ||
+        peer->address->patterns >= engine->config.max_address_patterns) {
+        refuse_pattern(engine, text, "there are as many different ones as are allowed, of its address or in all");
+        srs_refused(peer);
         return NULL;
     }
     struct um_pattern *compiled = um_pattern_compile((const char *)text.ptr, text.len, &error);
     if (compiled == NULL) {
         refuse_pattern(engine, text, error.text);
+        if (error.no_memory) {
+            srs_refused(peer);
+        }
         return NULL;
     }
-    return make_pattern(engine, text, compiled);
+    pattern = make_pattern(engine, peer->address, text, compiled);
+    if (pattern == NULL) {
+        srs_refused(peer);
+    }
+    return pattern;
 }
 
 static struct srs_subscription *find(const struct um_srs_engine *engine, const struct srs_pattern *pattern,
@@ -220,8 +232,12 @@ void srs_on_wir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
         pattern = get_pattern(peer, record->topic);
         subscription = pattern != NULL ? make(peer, pattern, record) : NULL;
     }
+    if (subscription == NULL && pattern != NULL) {
+        srs_refused(peer);
+    }
     if (subscription != NULL) {
         subscription->scan = (struct um_table_scan){0};
+        subscription->missed = false;
         srs_want_begin(peer, &subscription->want);
         if (is_new) {
             srs_forward(engine, &subscription->want, false);
@@ -241,6 +257,71 @@ void srs_on_wdr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
     }
     srs_forward(peer->engine, &subscription->want, true);
     srs_subscription_free(peer->engine, subscription);
+}
+
+/* ---- what matching costs ------------------------------------------------------------------- */
+
+/* Nobody's pattern may keep the others waiting. Its clients come again in a while: it may have been others' fault. */
+static void drop_costly(struct um_srs_engine *engine, struct srs_pattern *pattern)
+{
+    struct um_slice text = {(const uint8_t *)pattern->text, pattern->len};
+    refuse_pattern(engine, text, "it takes too long to match");
+    bool last = false;
+    while (!last) { /* the pattern goes with its last subscription */
+        struct um_list *first = um_list_first(&pattern->subscriptions);
+        struct srs_subscription *subscription = UM_CONTAINER_OF(first, struct srs_subscription, of_pattern);
+        last = first->next == &pattern->subscriptions;
+        if (subscription->want.session->peer != NULL) {
+            srs_refused(subscription->want.session->peer);
+        }
+        srs_forward(engine, &subscription->want, true);
+        srs_subscription_free(engine, subscription);
+    }
+}
+
+static void match_or_retry(struct um_srs_engine *engine, struct srs_topic *topic, struct srs_pattern *pattern)
+{
+    struct um_list *it;
+    if (try_match(engine, topic, pattern)) {
+        return;
+    }
+    pattern->complete = false;
+    UM_LIST_FOREACH(it, &pattern->subscriptions)
+    {
+        struct um_srs_peer *peer = UM_CONTAINER_OF(it, struct srs_subscription, of_pattern)->want.session->peer;
+        if (peer != NULL) {
+            srs_refused(peer);
+        }
+    }
+}
+
+/* All patterns together have a budget for each topic; where they take more, those that are costly are dropped. */
+void srs_topic_match_all(struct um_srs_engine *engine, struct srs_topic *topic)
+{
+    struct um_list *it, *tmp;
+    if (topic->matched) {
+        return;
+    }
+    topic->matched = true;
+    uint64_t begin = um_list_empty(&engine->all_patterns) ? 0 : cpu_ns(engine), now = begin;
+    UM_LIST_FOREACH(it, &engine->all_patterns)
+    {
+        struct srs_pattern *pattern = UM_CONTAINER_OF(it, struct srs_pattern, all);
+        match_or_retry(engine, topic, pattern);
+        pattern->cost_ns = cpu_ns(engine) - now;
+        now += pattern->cost_ns;
+    }
+    if (now - begin <= TOPIC_COST_NS) {
+        return;
+    }
+    uint64_t fair = TOPIC_COST_NS / engine->patterns.count;
+    UM_LIST_FOREACH_SAFE(it, tmp, &engine->all_patterns)
+    {
+        struct srs_pattern *pattern = UM_CONTAINER_OF(it, struct srs_pattern, all);
+        if (pattern->cost_ns > fair && pattern->cost_ns > COSTLY_NS) {
+            drop_costly(engine, pattern);
+        }
+    }
 }
 
 /* ---- listing -------------------------------------------------------------------------------- */
@@ -266,24 +347,36 @@ bool srs_covered(const struct um_srs_peer *peer, const struct srs_topic *topic, 
 }
 
 /* While it goes on, changes are queued already: what it meets later is then told twice, never not at all. */
-bool srs_subscription_list(struct um_srs_peer *peer, struct srs_subscription *subscription)
+enum srs_listed srs_subscription_list(struct um_srs_peer *peer, struct srs_subscription *subscription)
 {
     struct um_srs_engine *engine = peer->engine;
     struct srs_pattern *pattern = subscription->pattern;
     struct um_table_link *links[SCAN_STEP];
+    uint64_t begin = cpu_ns(engine);
     subscription->want.state = SRS_TOLD;
     size_t count = um_table_scan(&engine->topics, &subscription->scan, links, SCAN_STEP);
     for (size_t i = 0; i < count; i++) {
         struct srs_topic *topic = UM_CONTAINER_OF(links[i], struct srs_topic, link);
+        if (!topic->matched) {
+            continue; /* it never had a source */
+        }
         bool matches = has_match(topic, pattern);
         if (!matches && !pattern->complete) {
-            try_match(engine, topic, pattern);
+            subscription->missed = !try_match(engine, topic, pattern) || subscription->missed;
             matches = has_match(topic, pattern);
+            if (cpu_ns(engine) - begin > STEP_COST_NS) {
+                drop_costly(engine, pattern);
+                return SRS_GONE;
+            }
         }
         if (matches && !um_list_empty(&topic->sources) && !srs_covered(peer, topic, &subscription->want)) {
             srs_push_topic(peer, topic, UINT64_MAX);
         }
     }
-    pattern->complete = pattern->complete || (subscription->scan.done && !subscription->scan.cut);
-    return subscription->scan.done;
+    if (subscription->missed) {
+        srs_refused(peer);
+    } else {
+        pattern->complete = pattern->complete || (subscription->scan.done && !subscription->scan.cut);
+    }
+    return subscription->scan.done ? SRS_DONE : SRS_MORE;
 }

@@ -18,12 +18,13 @@
 #include "wire/um_rsocket.h"
 
 #define SRS_TICK_NS (100 * UM_NS_PER_MS) /* unit in which records remember when their client went away */
+#define SRS_TICK_MASK 0x3fffffffu        /* what they remember of it */
 
 struct srs_address {
     struct um_table_link link;
     uint32_t ip;
-    size_t refs; /* peers and sessions */
-    size_t connections, unregistered;
+    size_t refs; /* peers, sessions and patterns */
+    size_t connections, unregistered, sessions, patterns;
     uint64_t bytes; /* charged for records */
 };
 
@@ -33,6 +34,7 @@ struct srs_topic {
     struct um_list interest; /* srs_interest.of_topic */
     struct um_list matches;  /* srs_match.of_topic */
     uint32_t holds;          /* sources that have ended but wait in queues */
+    bool matched;            /* with every pattern that is complete: topics without a source never were */
     uint8_t len;
     char name[];
 };
@@ -86,7 +88,7 @@ struct srs_interest {
     struct srs_want want;
     struct um_list of_topic;
     struct srs_topic *topic;
-    uint64_t until; /* SRS_ENDED: newest source it was told */
+    uint64_t until; /* ENDED, INACTIVE and WAITING: newest source it may remember, whose end it is told */
 };
 
 struct srs_subscription {
@@ -94,6 +96,7 @@ struct srs_subscription {
     struct um_list of_pattern;
     struct srs_pattern *pattern;
     struct um_table_scan scan; /* topics it has been listed */
+    bool missed;               /* a match, for want of room */
 };
 
 /* Who has an interest, as routers are told: interned. */
@@ -106,10 +109,12 @@ struct srs_context {
 struct srs_pattern {
     struct um_table_link link;
     struct um_pattern *compiled;
+    struct srs_address *address; /* whose client had it first: it and its matches are charged there */
     struct um_list subscriptions;
     struct um_list matches;
     struct um_list all;
-    bool complete; /* every topic has been matched; new ones always are */
+    uint64_t cost_ns; /* of processor time, with the last new topic */
+    bool complete;    /* every topic has been matched; new ones always are */
     uint8_t len;
     char text[];
 };
@@ -163,6 +168,7 @@ struct um_srs_peer {
     uint32_t credit;
     uint64_t lifetime_ns, heard_ns, id;
     bool doomed;         /* too slow: closed in the next turn */
+    uint64_t retry_ns;   /* closed then, to come again: some of its records had no room; 0: none */
     bool blocked;        /* until it is writable */
     bool owes_keepalive; /* answer that waits for it */
     bool flooding;       /* the list of all sources goes on */
@@ -186,6 +192,7 @@ struct um_srs_engine {
     struct um_timer_wheel *wheel;
     struct um_timer service;
     uint64_t start_ns, now_ns;
+    uint64_t patient_until_ns; /* nobody is closed for silence before */
     struct um_table addresses, sessions, sources, topics, interest, subscriptions, patterns;
     struct um_list peers, ready, flooded, forwarded, all_patterns;
     size_t connections, unregistered;
@@ -222,6 +229,8 @@ bool srs_may_log(struct um_srs_engine *engine);
 void srs_peer_close(struct um_srs_peer *peer, enum um_rsocket_error error); /* error 0: none is sent */
 void srs_peer_free(struct um_srs_peer *peer);
 void srs_peer_watch(struct um_srs_peer *peer); /* arms its timer */
+/* A record had no room: the client is told nothing of it, but loses its connection in a while and says all again. */
+void srs_refused(struct um_srs_peer *peer);
 const char *srs_peer_name(const struct um_srs_peer *peer, char *out, size_t len);
 
 /* ---- um_srs_sources.c -------------------------------------------------------- */
@@ -252,12 +261,13 @@ void srs_want_count(struct um_srs_engine *engine, const struct srs_want *want, i
 void srs_want_begin(struct um_srs_peer *peer, struct srs_want *want);
 /* Goes on with what has still to be listed to the peer, a bounded part of it. */
 void srs_list_some(struct um_srs_peer *peer);
-bool srs_topic_match_all(struct um_srs_engine *engine, struct srs_topic *topic);
+void srs_topic_match_all(struct um_srs_engine *engine, struct srs_topic *topic);
 void srs_topic_unmatch(struct um_srs_engine *engine, struct srs_topic *topic);
 /* Has the peer been told of this topic's sources because of another want than this one? */
 bool srs_covered(const struct um_srs_peer *peer, const struct srs_topic *topic, const struct srs_want *except);
-/* Goes on listing a subscription by one step. True: done. */
-bool srs_subscription_list(struct um_srs_peer *peer, struct srs_subscription *subscription);
+/* Goes on listing a subscription by one step. SRS_GONE: it was too costly and is no more. */
+enum srs_listed { SRS_MORE, SRS_DONE, SRS_GONE };
+enum srs_listed srs_subscription_list(struct um_srs_peer *peer, struct srs_subscription *subscription);
 uint32_t srs_want_hash(const void *what, const struct srs_session *session);
 /* Routers: tell all of them, or the one whose list goes on. */
 void srs_forward(struct um_srs_engine *engine, const struct srs_want *want, bool end);
@@ -265,9 +275,11 @@ void srs_forward_list(struct um_srs_peer *peer);
 
 /* ---- um_srs_queue.c: what goes out ---------------------------------------------- */
 
-void srs_tell(struct um_srs_engine *engine, struct srs_source *source, bool end); /* all who want to know */
-void srs_push_source(struct um_srs_peer *peer, struct srs_source *source, bool end);
+void srs_tell(struct um_srs_engine *engine, struct srs_source *source, bool end);    /* all who want to know */
+void srs_push_change(struct um_srs_peer *peer, struct srs_source *source, bool end); /* dooms who takes none */
 void srs_push_topic(struct um_srs_peer *peer, struct srs_topic *topic, uint64_t until);
+/* A record for a router, to be filled; NULL: no room. */
+struct srs_note *srs_note_alloc(struct um_srs_peer *router, size_t len);
 void srs_push_note(struct um_srs_peer *peer, struct srs_note *note); /* takes it over */
 void srs_queue_drop(struct um_srs_peer *peer);
 void srs_peer_ready(struct um_srs_peer *peer);

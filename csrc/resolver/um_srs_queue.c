@@ -8,24 +8,31 @@
 #define FIRST_ITEMS 64
 #define KEPT_ITEMS 4096     /* a longer array is given back when it is empty */
 #define LISTED_IN_A_TURN 64 /* steps of listing: a topic, or a part of the table */
-#define NOTE_MAX (UM_LBMSRS_RECORD_MAX)
+#define SHORT_OF_MEMORY 16  /* where half of all memory is taken, a client may leave this part of its queue to wait */
 
 /* An item is a pointer with its kind in the low bits. */
 enum item { ITEM_INFO = 0, ITEM_END = 1, ITEM_NOTE = 2, ITEM_MASK = 3 };
 
 /* ---- the queue ------------------------------------------------------------------- */
 
-static bool grow(struct srs_queue *queue)
+static void free_items(struct um_srs_peer *peer)
 {
-    size_t capacity = queue->capacity != 0 ? 2 * queue->capacity : FIRST_ITEMS;
-    uintptr_t *items = um_malloc(capacity * sizeof(*items));
+    size_t size = peer->queue.capacity * sizeof(*peer->queue.items);
+    srs_state_free(peer->engine, NULL, peer->queue.items, size);
+}
+
+static bool grow(struct um_srs_peer *peer)
+{
+    struct srs_queue *queue = &peer->queue;
+    size_t capacity = queue->capacity != 0 ? 2 * queue->capacity : FIRST_ITEMS, size = capacity * sizeof(uintptr_t);
+    uintptr_t *items = srs_state_alloc(peer->engine, NULL, size, size);
     if (items == NULL) {
         return false;
     }
     for (size_t i = 0; i < queue->count; i++) {
         items[i] = queue->items[(queue->head + i) & (queue->capacity - 1)];
     }
-    um_free(queue->items);
+    free_items(peer);
     *queue = (struct srs_queue){items, capacity, 0, queue->count};
     return true;
 }
@@ -33,7 +40,7 @@ static bool grow(struct srs_queue *queue)
 static bool push(struct um_srs_peer *peer, uintptr_t item)
 {
     struct srs_queue *queue = &peer->queue;
-    if (peer->doomed || (queue->count == queue->capacity && !grow(queue))) {
+    if (peer->doomed || (queue->count == queue->capacity && !grow(peer))) {
         peer->doomed = true;
         srs_peer_ready(peer);
         return false;
@@ -43,9 +50,12 @@ static bool push(struct um_srs_peer *peer, uintptr_t item)
     return true;
 }
 
+/* What waits keeps sources that have ended: not for long where memory becomes short. */
 static void doom_if_slow(struct um_srs_peer *peer)
 {
-    if (peer->queue.count > peer->engine->config.max_queue && !peer->doomed) {
+    const struct um_srs_config *config = &peer->engine->config;
+    bool is_short = peer->engine->bytes > config->max_state_bytes / 2;
+    if (peer->queue.count > config->max_queue / (is_short ? SHORT_OF_MEMORY : 1) && !peer->doomed) {
         peer->doomed = true; /* closed and counted in the next turn, not among those who walk lists now */
         srs_peer_ready(peer);
     }
@@ -69,25 +79,30 @@ static struct srs_note *note_of(uintptr_t item)
     return (struct srs_note *)(item & ~(uintptr_t)ITEM_MASK);
 }
 
-static void done_with(struct um_srs_engine *engine, uintptr_t item)
+static void free_note(struct um_srs_peer *peer, struct srs_note *note)
+{
+    srs_state_free(peer->engine, NULL, note, sizeof(*note) + note->len);
+}
+
+static void done_with(struct um_srs_peer *peer, uintptr_t item)
 {
     if ((item & ITEM_MASK) == ITEM_NOTE) {
-        um_free(note_of(item));
+        free_note(peer, note_of(item));
     } else {
-        srs_source_unref(engine, source_of(item));
+        srs_source_unref(peer->engine, source_of(item));
     }
 }
 
 void srs_queue_drop(struct um_srs_peer *peer)
 {
     while (peer->queue.count > 0) {
-        done_with(peer->engine, pop(&peer->queue));
+        done_with(peer, pop(&peer->queue));
     }
-    um_free(peer->queue.items);
+    free_items(peer);
     peer->queue = (struct srs_queue){0};
 }
 
-void srs_push_source(struct um_srs_peer *peer, struct srs_source *source, bool end)
+static void push_source(struct um_srs_peer *peer, struct srs_source *source, bool end)
 {
     source->refs++;
     if (!push(peer, (uintptr_t)source | (end ? ITEM_END : ITEM_INFO))) {
@@ -95,10 +110,25 @@ void srs_push_source(struct um_srs_peer *peer, struct srs_source *source, bool e
     }
 }
 
+void srs_push_change(struct um_srs_peer *peer, struct srs_source *source, bool end)
+{
+    push_source(peer, source, end);
+    doom_if_slow(peer);
+}
+
+struct srs_note *srs_note_alloc(struct um_srs_peer *router, size_t len)
+{
+    struct srs_note *note = srs_state_alloc(router->engine, NULL, sizeof(*note) + len, sizeof(*note) + len);
+    if (note != NULL) {
+        note->len = (uint16_t)len;
+    }
+    return note;
+}
+
 void srs_push_note(struct um_srs_peer *peer, struct srs_note *note)
 {
     if (!push(peer, (uintptr_t)note | ITEM_NOTE)) {
-        um_free(note);
+        free_note(peer, note);
     }
     doom_if_slow(peer);
 }
@@ -110,7 +140,7 @@ void srs_push_topic(struct um_srs_peer *peer, struct srs_topic *topic, uint64_t 
     {
         struct srs_source *source = UM_CONTAINER_OF(it, struct srs_source, of_topic);
         if (source->session != peer->session && source->number <= until) {
-            srs_push_source(peer, source, false);
+            push_source(peer, source, false);
         }
     }
 }
@@ -121,16 +151,14 @@ static void tell_peer(struct um_srs_peer *peer, uint64_t round, struct srs_sourc
 {
     if (peer->round != round) {
         peer->round = round;
-        srs_push_source(peer, source, end);
-        doom_if_slow(peer);
+        srs_push_change(peer, source, end);
     }
 }
 
 static bool wants_to_know(const struct srs_interest *interest, const struct srs_source *source, bool end)
 {
     return interest->want.session->peer != NULL &&
-           (interest->want.state == SRS_TOLD ||
-            (end && interest->want.state == SRS_ENDED && source->number <= interest->until));
+           (interest->want.state == SRS_TOLD || (end && source->number <= interest->until));
 }
 
 static void tell_subscribers(struct srs_pattern *pattern, uint64_t round, struct srs_source *source, bool end)
@@ -182,7 +210,7 @@ static void list_flood(struct um_srs_peer *peer)
 }
 
 /* Who gets everything is listed nothing for an interest. */
-static bool list_want(struct um_srs_peer *peer, struct srs_want *want)
+static enum srs_listed list_want(struct um_srs_peer *peer, struct srs_want *want)
 {
     bool flooded = !(peer->mode & UM_LBMSRS_FILTER);
     if (want->is_pattern && !flooded) {
@@ -195,21 +223,24 @@ static bool list_want(struct um_srs_peer *peer, struct srs_want *want)
         }
     }
     want->state = SRS_TOLD;
-    return true;
+    return SRS_DONE;
 }
 
 void srs_list_some(struct um_srs_peer *peer)
 {
     for (int i = 0; i < LISTED_IN_A_TURN && peer->queue.count < peer->engine->config.batch_records; i++) {
         struct um_list *first = um_list_first(&peer->waiting);
+        enum srs_listed listed;
         if (peer->flooding) {
             list_flood(peer);
         } else if (peer->forwarding) {
             srs_forward_list(peer);
         } else if (first == NULL) {
             return;
-        } else if (list_want(peer, UM_CONTAINER_OF(first, struct srs_want, waiting))) {
+        } else if ((listed = list_want(peer, UM_CONTAINER_OF(first, struct srs_want, waiting))) == SRS_DONE) {
             um_list_remove(first);
+        } else if (listed == SRS_GONE) {
+            return; /* it has taken the time of many */
         }
     }
 }
@@ -285,7 +316,7 @@ static bool send_batch(struct um_srs_peer *peer)
             break;
         }
         pop(&peer->queue);
-        done_with(engine, item);
+        done_with(peer, item);
         len += put;
         records += put > 0;
     }

@@ -99,6 +99,7 @@ static void add(struct um_srs_peer *peer, const struct um_lbmsrs_record *record,
             srs_topic_try_free(engine, topic);
         }
         um_intern_drop(shape);
+        srs_refused(peer);
         return;
     }
     memcpy(source->otid, record->otid, UM_LBMSRS_OTID_LEN);
@@ -110,6 +111,7 @@ static void add(struct um_srs_peer *peer, const struct um_lbmsrs_record *record,
     source->refs = 1;
     um_list_push_back(&session->sources, &source->of_session);
     um_list_push_back(&topic->sources, &source->of_topic);
+    srs_topic_match_all(engine, topic);
     engine->stats.active_sources++;
     count_active(session, 1);
     srs_tell(engine, source, false);
@@ -211,6 +213,7 @@ void srs_on_sir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
     const struct srs_shape *shape = shape_of(record);
     if (shape == NULL) {
         peer->engine->stats.refused_records++;
+        srs_refused(peer);
     } else if (source == NULL) {
         add(peer, record, shape);
     } else {
@@ -311,7 +314,7 @@ void srs_on_leave_timer(struct um_timer *timer, uint64_t now_ns)
     while (peer->leave_count > 0 && leave_at(peer, 0)->due_ns <= now_ns) {
         struct srs_source *source = leave_at(peer, 0)->source;
         if (!source->ended) {
-            srs_push_source(peer, source, false);
+            srs_push_change(peer, source, false);
         }
         pop_leave(peer);
     }

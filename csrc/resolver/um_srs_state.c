@@ -46,7 +46,7 @@ bool srs_is(struct um_slice text, const char *name, size_t len)
 
 uint32_t srs_tick(const struct um_srs_engine *engine)
 {
-    return (uint32_t)((engine->now_ns - engine->start_ns) / SRS_TICK_NS);
+    return (uint32_t)((engine->now_ns - engine->start_ns) / SRS_TICK_NS) & SRS_TICK_MASK;
 }
 
 bool srs_may_log(struct um_srs_engine *engine)
@@ -130,28 +130,32 @@ struct srs_topic *srs_topic_get(struct um_srs_engine *engine, struct um_slice na
         srs_state_free(engine, NULL, topic, size);
         return NULL;
     }
-    if (!srs_topic_match_all(engine, topic)) {
-        srs_topic_try_free(engine, topic);
-        return NULL;
-    }
     return topic;
+}
+
+/* Who has deleted its interest need be told of no end any more once all sources have ended. Each of these interests
+ * asks for the topic to be freed, too: the hold keeps it until the last of them has gone. */
+static void free_ended_interest(struct um_srs_engine *engine, struct srs_topic *topic)
+{
+    struct um_list *it, *tmp;
+    topic->holds++;
+    UM_LIST_FOREACH_SAFE(it, tmp, &topic->interest)
+    {
+        struct srs_interest *interest = UM_CONTAINER_OF(it, struct srs_interest, of_topic);
+        if (interest->want.state == SRS_ENDED) {
+            srs_interest_free(engine, interest);
+        }
+    }
+    topic->holds--;
 }
 
 void srs_topic_try_free(struct um_srs_engine *engine, struct srs_topic *topic)
 {
-    if (um_list_empty(&topic->sources)) { /* who has deleted its interest need be told of no end any more */
-        struct um_list *it, *tmp;
-        UM_LIST_FOREACH_SAFE(it, tmp, &topic->interest)
-        {
-            struct srs_interest *interest = UM_CONTAINER_OF(it, struct srs_interest, of_topic);
-            if (interest->want.state == SRS_ENDED) {
-                topic->holds++;
-                srs_interest_free(engine, interest);
-                topic->holds--;
-            }
-        }
+    if (!um_list_empty(&topic->sources) || topic->holds > 0) {
+        return;
     }
-    if (!um_list_empty(&topic->sources) || !um_list_empty(&topic->interest) || topic->holds > 0) {
+    free_ended_interest(engine, topic);
+    if (!um_list_empty(&topic->interest)) {
         return;
     }
     srs_topic_unmatch(engine, topic);
@@ -161,9 +165,13 @@ void srs_topic_try_free(struct um_srs_engine *engine, struct srs_topic *topic)
 
 /* ---- sessions --------------------------------------------------------------------- */
 
+/* When the tick was that a record remembers, of which it has the low bits: they come again after 3.4 years, records do
+ * not stay as long. */
 static uint64_t tick_time(const struct um_srs_engine *engine, uint32_t tick)
 {
-    return engine->start_ns + tick * SRS_TICK_NS;
+    uint64_t now = (engine->now_ns - engine->start_ns) / SRS_TICK_NS;
+    uint64_t ago = (now - tick) & SRS_TICK_MASK;
+    return engine->start_ns + (now - ago) * SRS_TICK_NS;
 }
 
 /* Due one tick later than the lifetime says: never too early. */
@@ -173,8 +181,8 @@ static uint64_t source_due(const struct srs_session *session)
     uint64_t lifetime = session->engine->config.source_lifetime_ns;
     return first == NULL || lifetime == 0
                ? UM_NEVER
-               : tick_time(session->engine, UM_CONTAINER_OF(first, struct srs_source, of_session)->away_tick + 1) +
-                     lifetime;
+               : tick_time(session->engine, UM_CONTAINER_OF(first, struct srs_source, of_session)->away_tick) +
+                     SRS_TICK_NS + lifetime;
 }
 
 static uint64_t want_due(const struct srs_session *session)
@@ -183,8 +191,8 @@ static uint64_t want_due(const struct srs_session *session)
     uint64_t lifetime = session->engine->config.interest_lifetime_ns;
     return first == NULL || lifetime == 0
                ? UM_NEVER
-               : tick_time(session->engine, UM_CONTAINER_OF(first, struct srs_want, of_session)->away_tick + 1) +
-                     lifetime;
+               : tick_time(session->engine, UM_CONTAINER_OF(first, struct srs_want, of_session)->away_tick) +
+                     SRS_TICK_NS + lifetime;
 }
 
 static void expire_source(struct srs_session *session)
@@ -249,7 +257,8 @@ struct srs_session *srs_session_get(struct um_srs_engine *engine, uint32_t id, s
     if (session != NULL) {
         return session;
     }
-    if (engine->sessions.count >= engine->config.max_sessions) {
+    if (engine->sessions.count >= engine->config.max_sessions ||
+        address->sessions >= engine->config.max_address_sessions) {
         return NULL;
     }
     session = srs_state_alloc(engine, address, sizeof(*session), sizeof(*session));
@@ -263,6 +272,7 @@ struct srs_session *srs_session_get(struct um_srs_engine *engine, uint32_t id, s
     session->engine = engine;
     session->address = address;
     address->refs++;
+    address->sessions++;
     um_list_init(&session->sources);
     um_list_init(&session->inactive_sources);
     um_list_init(&session->wants);
@@ -282,13 +292,14 @@ void srs_session_try_free(struct srs_session *session)
     um_timer_cancel(engine->wheel, &session->expiry);
     um_table_remove(&engine->sessions, &session->link);
     srs_state_free(engine, address, session, sizeof(*session));
+    address->sessions--;
     srs_address_drop(engine, address);
 }
 
 static void source_away(struct um_srs_engine *engine, struct srs_source *source)
 {
     source->inactive = 1;
-    source->away_tick = srs_tick(engine) & 0x3fffffffu;
+    source->away_tick = srs_tick(engine);
     um_list_remove(&source->of_session);
     um_list_push_back(&source->session->inactive_sources, &source->of_session);
     engine->stats.active_sources--;
@@ -301,6 +312,9 @@ static void want_away(struct um_srs_engine *engine, struct srs_want *want)
     if (want->state == SRS_ENDED) {
         srs_want_free(engine, want);
         return;
+    }
+    if (want->state == SRS_TOLD && !want->is_pattern) {
+        UM_CONTAINER_OF(want, struct srs_interest, want)->until = engine->last_number;
     }
     want->state = SRS_INACTIVE;
     want->away_tick = srs_tick(engine);

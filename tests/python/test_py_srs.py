@@ -166,7 +166,11 @@ def test_frames_in_single_bytes_are_understood(start: Start) -> None:
 
 def test_the_pid_file_is_there_while_the_daemon_runs(start: Start, tmp_path: Path) -> None:
     pid_file = tmp_path / "srs.pid"
-    process, _ = start(daemon=f"<pid-file>{pid_file}</pid-file>")
+    process, port = start(daemon=f"<pid-file>{pid_file}</pid-file>")
+    until(lambda: pid_file.exists() and pid_file.read_text() == f"{process.pid}\n")
+    second = config(tmp_path, daemon=f"<pid-file>{pid_file}</pid-file>")
+    second.write_text(second.read_text().replace("<port>0<", f"<port>{port}<"))
+    assert run(second).returncode == 1  # the port is taken, and the file stays the first one's
     assert int(pid_file.read_text()) == process.pid
     process.signal(signal.SIGINT)
     process.finish()

@@ -165,11 +165,16 @@ static int run(struct stopper *stopper, const struct srs_settings *settings)
     if (server == NULL) {
         return 1;
     }
-    while (!stopper->stopping) {
+    /* Not before the port is its own: a second start that fails leaves the file of the first alone. */
+    bool written = write_pid_file(settings->pid_file);
+    while (written && !stopper->stopping) {
         um_loop_run_once(stopper->loop, PASS_MS, 0);
     }
+    if (written && settings->pid_file != NULL) {
+        unlink(settings->pid_file);
+    }
     srs_server_stop(server);
-    return 0;
+    return written ? 0 : 1;
 }
 
 static int serve(const struct srs_settings *settings)
@@ -210,13 +215,7 @@ static int with_settings(const struct arguments *arguments, struct srs_settings 
     if (!srs_log_open(&settings->log)) {
         return 1;
     }
-    int status = 1;
-    if (write_pid_file(settings->pid_file)) {
-        status = serve(settings);
-        if (settings->pid_file != NULL) {
-            unlink(settings->pid_file);
-        }
-    }
+    int status = serve(settings);
     srs_log_close();
     return status;
 }

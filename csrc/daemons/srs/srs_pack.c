@@ -122,12 +122,16 @@ bool srs_pack(const char *path, enum srs_log_compression compression)
     struct packed packed = {0};
     snprintf(target, sizeof(target), "%s%s", path, compression == SRS_COMPRESS_ZIP ? ".zip" : ".gz");
     FILE *in = fopen(path, "rbe"), *out = in != NULL ? fopen(target, "wbe") : NULL;
-    bool good = out != NULL && (compression == SRS_COMPRESS_ZIP ? zip(in, out, slash != NULL ? slash + 1 : path)
-                                                                : deflate_all(in, out, GZIP_FRAME, &packed));
-    good = out != NULL && !ferror(out) && fclose(out) == 0 && good;
+    bool good = false;
+    if (out != NULL) {
+        good = compression == SRS_COMPRESS_ZIP ? zip(in, out, slash != NULL ? slash + 1 : path)
+                                               : deflate_all(in, out, GZIP_FRAME, &packed);
+        good = !ferror(out) && good;
+        good = fclose(out) == 0 && good;
+        unlink(good ? path : target);
+    }
     if (in != NULL) {
         fclose(in);
     }
-    unlink(good ? path : target);
     return good;
 }

@@ -8,6 +8,7 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/um_clock.h"
 #include "base/um_error.h"
@@ -298,6 +299,13 @@ static bool listen_on(struct srs_server *server, const struct srs_settings *sett
     return true;
 }
 
+static uint64_t used_ns(void *arg)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return um_s_ns(used.tv_sec) + (uint64_t)used.tv_nsec;
+}
+
 static struct um_srs_engine *
 make_engine(const struct srs_settings *settings,
             void (*event)(void *, const char *, uint32_t, uint16_t, uint32_t, const char *, const char *), void *arg)
@@ -311,6 +319,7 @@ make_engine(const struct srs_settings *settings,
     config.batch_records = (uint32_t)settings->batch_records;
     config.batch_bytes = (uint32_t)settings->batch_bytes;
     config.turn_batches = (uint32_t)settings->stream_max;
+    config.cpu_ns = used_ns;
     config.send = send_frame;
     config.close = close_connection;
     config.event = event;

@@ -451,3 +451,72 @@ TEST(a_blocked_connection_is_sent_nothing_until_it_is_writable)
     CHECK_EQ(told.sirs, 1000);
     um_srs_engine_destroy(srs.engine);
 }
+
+TEST(a_topic_whose_interest_was_deleted_by_several_is_freed_once_with_its_last_source)
+{
+    struct test_srs srs;
+    struct test_client source = {0}, former[3] = {{0}};
+    test_srs_start(&srs, NULL);
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    for (uint32_t i = 0; i < 3; i++) {
+        test_client_join(&former[i], &srs, 2 + i, UM_LBMSRS_FILTER);
+        test_client_say(&former[i], UM_LBMSRS_RIR, 0, "orders", "");
+    }
+    test_client_sir(&source, 1, "orders");
+    test_srs_run(&srs, 20 * MS);
+    for (int i = 0; i < 3; i++) {
+        test_client_say(&former[i], UM_LBMSRS_RDR, 0, "orders", "");
+    }
+    test_client_say(&source, UM_LBMSRS_SDR, 1, "orders", "");
+    test_srs_run(&srs, 20 * MS);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(former[i].sers, 1);
+    }
+    CHECK_EQ(um_srs_engine_topics(srs.engine), 0);
+    um_srs_engine_destroy(srs.engine);
+}
+
+/* It remembers the source from before, whether or not the list of what there is now has come. */
+TEST(who_deletes_interest_and_has_it_again_is_told_of_the_end_meanwhile)
+{
+    struct test_srs srs;
+    struct test_client source = {0}, told = {0};
+    test_srs_start(&srs, NULL);
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_join(&told, &srs, 2, UM_LBMSRS_FILTER);
+    test_client_say(&told, UM_LBMSRS_RIR, 0, "orders", "");
+    test_client_sir(&source, 1, "orders");
+    test_client_sir(&source, 2, "orders");
+    test_srs_run(&srs, 20 * MS);
+    test_client_say(&told, UM_LBMSRS_RDR, 0, "orders", "");
+    test_client_say(&told, UM_LBMSRS_RIR, 0, "orders", "");
+    test_client_say(&source, UM_LBMSRS_SDR, 1, "orders", ""); /* before it is listed again */
+    test_client_say(&told, UM_LBMSRS_RDR, 0, "orders", "");
+    test_client_say(&source, UM_LBMSRS_SDR, 2, "orders", "");
+    test_srs_run(&srs, 20 * MS);
+    CHECK_EQ(told.sers, 2);
+    test_client_say(&told, UM_LBMSRS_RIR, 0, "orders", "");
+    test_client_say(&told, UM_LBMSRS_RDR, 0, "orders", "");
+    CHECK_EQ(um_srs_engine_topics(srs.engine), 0);
+    um_srs_engine_destroy(srs.engine);
+}
+
+TEST(lifetimes_hold_also_after_years)
+{
+    struct test_srs srs;
+    struct test_client source = {0}, told = {0};
+    test_srs_start(&srs, three_seconds);
+    srs.now += ((1ull << 30) - 5) * 100 * MS; /* what records remember of the time begins anew half of a second later */
+    test_srs_run(&srs, 0);
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_join(&told, &srs, 2, UM_LBMSRS_FILTER);
+    test_client_say(&told, UM_LBMSRS_RIR, 0, "orders", "");
+    test_client_sir(&source, 1, "orders");
+    test_srs_run(&srs, 20 * MS);
+    test_client_leave(&source);
+    test_srs_run(&srs, 2990 * MS);
+    CHECK_EQ(told.sers, 0);
+    test_srs_run(&srs, 200 * MS);
+    CHECK_EQ(told.sers, 1);
+    um_srs_engine_destroy(srs.engine);
+}

@@ -1,5 +1,7 @@
 /* The SRS engine against clients that break the rules, are silent, slow or too many: refused, counted, bounded, and the
  * others notice nothing. */
+#include <time.h>
+
 #include "base/um_log.h"
 #include "base/um_random.h"
 #include "um_test_srs.h"
@@ -331,4 +333,185 @@ TEST(x3_random_clients_leave_nothing_behind)
         CHECK(stats->active_patterns == 0 && stats->inactive_patterns == 0);
         um_srs_engine_destroy(srs.engine);
     }
+}
+
+static void short_leaves(struct um_srs_config *config)
+{
+    config->max_queue = 100;
+}
+
+TEST(x3_answers_to_leaves_do_not_pile_up_for_a_client_that_takes_nothing)
+{
+    struct test_srs srs;
+    struct test_client source = {0}, slow = {0};
+    start(&srs, short_leaves);
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_connect(&slow, &srs, 2);
+    test_client_setup(&slow);
+    test_client_register(&slow, UM_LBMSRS_APPLICATION, UM_LBMSRS_FILTER);
+    test_client_stream(&slow, 1);
+    for (uint32_t i = 0; i < 200; i++) {
+        uint8_t otid[UM_LBMSRS_OTID_LEN], instance[UM_LBMSRS_INSTANCE_LEN];
+        struct um_lbmsrs_record leave = test_record(UM_LBMSRS_SLR, 1, i, "orders", TEST_SOURCE, otid, instance);
+        test_client_sir(&source, i, "orders");
+        test_client_put(&slow, &leave);
+        test_srs_run(&srs, 5 * MS);
+    }
+    test_srs_run(&srs, 1 * SECONDS);
+    CHECK(slow.peer == NULL && source.peer != NULL);
+    CHECK_EQ(stats_of(&srs)->slow_clients, 1);
+    um_srs_engine_destroy(srs.engine);
+}
+
+TEST(x3_what_waits_for_a_router_counts_as_taken)
+{
+    uint64_t bytes[2];
+    for (int i = 0; i < 2; i++) {
+        struct test_srs srs;
+        struct test_client client = {0}, router = {0};
+        char topic[32];
+        start(&srs, NULL);
+        test_client_join(&client, &srs, 1, UM_LBMSRS_FILTER);
+        test_client_join(&router, &srs, 2, i == 0 ? UM_LBMSRS_FILTER : UM_LBMSRS_FILTER_FORWARD);
+        router.blocked = true;
+        test_client_keepalive(&router); /* from now on it takes nothing */
+        for (uint32_t t = 0; t < 1000; t++) {
+            snprintf(topic, sizeof(topic), "a topic with a long name.%u", t);
+            test_client_say(&client, UM_LBMSRS_RIR, 0, topic, "");
+        }
+        bytes[i] = um_srs_engine_bytes(srs.engine);
+        um_srs_engine_destroy(srs.engine);
+    }
+    CHECK(bytes[1] >= bytes[0] + 1000 * 50);
+}
+
+static void small_shares(struct um_srs_config *config)
+{
+    config->max_address_sessions = 3;
+    config->max_address_patterns = 2;
+}
+
+TEST(x3_sessions_and_patterns_have_a_bound_for_each_address)
+{
+    struct test_srs srs;
+    struct test_client client[4] = {{0}};
+    start(&srs, small_shares);
+    for (uint32_t i = 0; i < 4; i++) {
+        test_client_join(&client[i], &srs, i, UM_LBMSRS_FILTER);
+        CHECK_EQ(client[i].peer != NULL, i < 3);
+    }
+    test_client_say(&client[0], UM_LBMSRS_WIR, 0, "^a", "");
+    test_client_say(&client[1], UM_LBMSRS_WIR, 0, "^b", "");
+    test_client_say(&client[2], UM_LBMSRS_WIR, 0, "^b", ""); /* the same takes nothing more */
+    test_client_say(&client[2], UM_LBMSRS_WIR, 0, "^c", "");
+    CHECK_EQ(stats_of(&srs)->active_patterns, 3);
+    CHECK_EQ(stats_of(&srs)->refused_records, 1);
+    for (int i = 0; i < 4; i++) {
+        test_client_leave(&client[i]);
+    }
+    um_srs_engine_destroy(srs.engine);
+}
+
+static void stay(struct test_srs *srs, struct test_client *client, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        test_client_keepalive(client);
+        test_srs_run(srs, 1 * SECONDS);
+    }
+}
+
+static void room_for_few(struct um_srs_config *config)
+{
+    config->max_address_bytes = 20000;
+    config->source_lifetime_ns = 3 * SECONDS;
+}
+
+/* It is closed in a while and comes again, which works once there is room. */
+TEST(x3_a_client_whose_records_had_no_room_says_them_again)
+{
+    struct test_srs srs;
+    struct test_client full = {0}, late = {0};
+    char topic[32];
+    start(&srs, room_for_few);
+    test_client_join(&full, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_join(&late, &srs, 2, UM_LBMSRS_FILTER);
+    for (uint32_t i = 0; i < 100; i++) {
+        snprintf(topic, sizeof(topic), "t%u", i);
+        test_client_sir(&full, i, topic);
+    }
+    test_client_sir(&late, 1, "orders");
+    test_client_leave(&full);
+    CHECK(stats_of(&srs)->refused_records > 0);
+    stay(&srs, &late, 59);
+    CHECK(late.peer != NULL);
+    stay(&srs, &late, 2);
+    CHECK(late.peer == NULL);
+    CHECK_EQ(late.error, UM_RSOCKET_CONNECTION_ERROR);
+    test_client_join(&late, &srs, 2, UM_LBMSRS_FILTER);
+    test_client_sir(&late, 1, "orders");
+    CHECK_EQ(stats_of(&srs)->active_sources, 1);
+    stay(&srs, &late, 100);
+    CHECK(late.peer != NULL);
+    um_srs_engine_destroy(srs.engine);
+}
+
+static uint64_t used_ns(void *arg)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * UM_NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+static void with_cpu(struct um_srs_config *config)
+{
+    config->cpu_ns = used_ns;
+}
+
+/* Sanitizers make cheap ones slow as well, but none as slow as this one with such a name. */
+TEST(x3_a_pattern_that_takes_long_to_match_is_dropped_and_others_go_on)
+{
+    struct test_srs srs;
+    struct test_client source = {0}, costly = {0}, good = {0};
+    char name[241];
+    start(&srs, with_cpu);
+    memset(name, 'a', sizeof(name) - 1);
+    name[sizeof(name) - 2] = 'b';
+    name[sizeof(name) - 1] = 0;
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_join(&good, &srs, 2, UM_LBMSRS_FILTER);
+    test_client_join(&costly, &srs, 3, UM_LBMSRS_FILTER);
+    test_client_say(&good, UM_LBMSRS_WIR, 0, "b$", "");
+    test_client_say(&costly, UM_LBMSRS_WIR, 0, "(a|aa){1,9}[cd]", "");
+    test_srs_run(&srs, 20 * MS);
+    test_client_sir(&source, 1, name); /* matched as a new topic */
+    test_srs_run(&srs, 20 * MS);
+    CHECK_EQ(stats_of(&srs)->active_patterns, 1);
+    CHECK_EQ(good.sirs, 1);
+    for (uint32_t i = 2; i < 20; i++) {
+        name[0] = (char)('a' + i);
+        test_client_sir(&source, i, name);
+    }
+    test_client_say(&costly, UM_LBMSRS_WIR, 0, "(aa|a){1,9}[cd]", "");
+    test_srs_run(&srs, 20 * MS); /* matched when it is listed */
+    CHECK_EQ(stats_of(&srs)->active_patterns, 1);
+    CHECK_EQ(stats_of(&srs)->refused_records, 2);
+    CHECK(costly.peer != NULL);
+    um_srs_engine_destroy(srs.engine);
+}
+
+TEST(x3_after_a_standstill_nobody_is_closed_before_what_came_was_read)
+{
+    struct test_srs srs;
+    struct test_client good = {0}, silent = {0}, fresh = {0};
+    start(&srs, NULL);
+    test_client_join(&good, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_join(&silent, &srs, 2, UM_LBMSRS_FILTER);
+    test_client_connect(&fresh, &srs, 3);
+    srs.now += 60 * SECONDS;
+    um_srs_engine_on_timer(srs.engine, srs.now);
+    CHECK(good.peer != NULL && silent.peer != NULL && fresh.peer != NULL);
+    test_client_keepalive(&good);
+    test_srs_run(&srs, 3 * SECONDS);
+    CHECK(good.peer != NULL && silent.peer == NULL && fresh.peer == NULL);
+    um_srs_engine_destroy(srs.engine);
 }
