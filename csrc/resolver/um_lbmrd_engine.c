@@ -417,8 +417,24 @@ static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
     return false;
 }
 
+/* The copy for this domain in engine->translated, remembered as well: another daemon among the clients sends that one
+ * back. */
+static void translate(struct um_lbmrd *engine, uint64_t now_ns, int domain, const uint8_t *data, size_t len,
+                      uint32_t ip, uint16_t port)
+{
+    memcpy(engine->translated, data, len);
+    size_t changed = um_lbmrd_nat_rewrite(engine->config.nat, domain, ip, engine->translated, len);
+    engine->stats.translated += changed;
+    if (changed > 0) {
+        uint32_t hash = um_hash_bytes(engine->translated, len);
+        engine->recent[hash % RECENT] =
+            (struct recent){.at_ns = now_ns != 0 ? now_ns : 1, .hash = hash, .ip = ip, .port = port};
+    }
+}
+
 /* To all clients, their sender among them; translated once for each domain. */
-static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t sender)
+static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
+                    uint16_t port)
 {
     for (size_t i = 0; i < engine->group_count; i++) {
         struct um_list *group = &engine->groups[i], *it, *next;
@@ -427,9 +443,7 @@ static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
             continue;
         }
         if (i > 0 && len <= UM_LBMRD_DATAGRAM_MAX) {
-            memcpy(engine->translated, data, len);
-            engine->stats.translated +=
-                um_lbmrd_nat_rewrite(engine->config.nat, (int)i - 1, sender, engine->translated, len);
+            translate(engine, now_ns, (int)i - 1, data, len, ip, port);
             bytes = engine->translated;
         }
         struct um_lbmrd_peer peers[UM_LBMRD_PEERS];
@@ -493,11 +507,11 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
         return;
     }
     if (payer != PAYER_NEWCOMERS || engine->config.cpu_ns == NULL) {
-        forward(engine, now_ns, data, len, ip);
+        forward(engine, now_ns, data, len, ip, port);
         return;
     }
     uint64_t begin_ns = engine->config.cpu_ns(engine->config.arg);
-    forward(engine, now_ns, data, len, ip);
+    forward(engine, now_ns, data, len, ip, port);
     uint64_t used_ns = engine->config.cpu_ns(engine->config.arg) - begin_ns;
     engine->newcomers_time.left -= (int64_t)used_ns;
     engine->stats.newcomers_ns += used_ns;

@@ -416,6 +416,15 @@ TEST(each_domain_gets_its_own_copy_and_unset_addresses_are_filled_in_before)
         CHECK_EQ(option.u.exfunc.src_port, 14391);
     }
     CHECK_EQ(um_lbmrd_stats(engine)->translated, 2); /* once for the domain, not for each of its clients */
+    /* A client that is another daemon sends its copy back, unchanged: it was forwarded already, and does not circle. */
+    for (int i = 0; i < 4; i++) {
+        struct datagram copy = wire.sent[i].datagram;
+        if (wire.sent[i].ip != ip("10.1.1.50")) { /* who repeats what it said itself is no other daemon */
+            um_lbmrd_on_datagram(engine, 2000000, copy.bytes, copy.len, wire.sent[i].ip, 14402);
+        }
+    }
+    CHECK_EQ(wire.count, 4);
+    CHECK_EQ(um_lbmrd_stats(engine)->circling, 3);
     um_lbmrd_destroy(engine);
     um_lbmrd_nat_destroy(nat);
 }
