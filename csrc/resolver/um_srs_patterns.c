@@ -4,6 +4,7 @@
 #include "base/um_intern.h"
 #include "base/um_mem.h"
 #include "resolver/um_srs_private.h"
+#include "resolver/um_tr_cache.h"
 
 #define SUBSCRIPTION_CHARGE (sizeof(struct srs_subscription) + sizeof(struct srs_context))
 #define PATTERN_CHARGE (sizeof(struct srs_pattern) + 16384) /* with what the compiled one takes, about */
@@ -121,9 +122,10 @@ static struct srs_pattern *make_pattern(struct um_srs_engine *engine, struct srs
 
 static void refuse_pattern(struct um_srs_engine *engine, struct um_slice text, const char *why)
 {
+    char shown[256];
     engine->stats.refused_records++;
     um_log_limited(&engine->refused_log, engine->now_ns, PATTERN_LOG_NS, UM_LOG_WARNING, "SRS-um-3",
-                   "pattern[%s] of a client refused: %s", (const char *)text.ptr, why);
+                   "pattern[%s] of a client refused: %s", um_tr_printable((const char *)text.ptr, shown), why);
 }
 
 static struct srs_pattern *get_pattern(struct um_srs_peer *peer, struct um_slice text)

@@ -3,6 +3,7 @@
 #include "base/um_intern.h"
 #include "base/um_mem.h"
 #include "resolver/um_srs_private.h"
+#include "resolver/um_tr_cache.h"
 
 /* What the shape of a source may take, which is shared by those that are alike: charged as if it were not. */
 #define SOURCE_CHARGE (sizeof(struct srs_source) + sizeof(struct srs_shape))
@@ -186,12 +187,12 @@ static void again(struct um_srs_peer *peer, struct srs_source *source, const str
 static void refuse_source(struct um_srs_peer *peer, const struct um_lbmsrs_record *record, const char *id,
                           const char *why)
 {
-    char name[64];
+    char name[64], topic[256];
     peer->engine->stats.refused_records++;
     peer->stats.invalid_messages++;
     if (srs_may_log(peer->engine)) {
         um_log(UM_LOG_WARNING, id, "SIR of client[%s] for topic[%s]: %s", srs_peer_name(peer, name, sizeof(name)),
-               (const char *)record->topic.ptr, why);
+               um_tr_printable((const char *)record->topic.ptr, topic), why);
     }
 }
 
@@ -226,12 +227,12 @@ void srs_on_sir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
 static void refuse_delete(struct um_srs_peer *peer, const struct um_lbmsrs_record *record, uint64_t *counter,
                           const char *why)
 {
-    char name[64];
+    char name[64], topic[256];
     (*counter)++;
     peer->stats.invalid_sdr++;
     if (srs_may_log(peer->engine)) {
         um_log(UM_LOG_INFO, "SRS-10386-1014", "SDR of client[%s] for topic[%s]: %s",
-               srs_peer_name(peer, name, sizeof(name)), (const char *)record->topic.ptr, why);
+               srs_peer_name(peer, name, sizeof(name)), um_tr_printable((const char *)record->topic.ptr, topic), why);
     }
 }
 
@@ -327,7 +328,7 @@ void srs_on_slr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
 {
     struct um_srs_engine *engine = peer->engine;
     struct srs_source *source = find(engine, record->otid);
-    char name[64];
+    char name[64], left[256], topic[256], now[256];
     if (srs_topic_find(engine, record->topic) == NULL) {
         engine->stats.leave_unknown_topic++;
         return;
@@ -338,8 +339,8 @@ void srs_on_slr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
     }
     if (!srs_is(record->source, source->shape->source, source->shape->source_len) && srs_may_log(engine)) {
         um_log(UM_LOG_INFO, "SRS-10655-2", "client[%s] leaves source[%s] of topic[%s], which is source[%s] by now",
-               srs_peer_name(peer, name, sizeof(name)), (const char *)record->source.ptr, source->topic->name,
-               source->shape->source);
+               srs_peer_name(peer, name, sizeof(name)), um_tr_printable((const char *)record->source.ptr, left),
+               um_tr_printable(source->topic->name, topic), um_tr_printable(source->shape->source, now));
     }
     if (leave_waits(peer, source)) {
         return;

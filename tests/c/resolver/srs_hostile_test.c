@@ -515,3 +515,33 @@ TEST(x3_after_a_standstill_nobody_is_closed_before_what_came_was_read)
     CHECK(good.peer != NULL && silent.peer == NULL && fresh.peer == NULL);
     um_srs_engine_destroy(srs.engine);
 }
+
+static int forged_lines;
+
+static int look_for_lines(int level, const char *message, void *clientd)
+{
+    forged_lines += strchr(message, '\n') != NULL || strchr(message, '\033') != NULL;
+    return 0;
+}
+
+TEST(x3_what_clients_say_makes_no_lines_of_the_log)
+{
+    static const char evil[] = "a\nCRIT: all is lost\033[2J";
+    struct test_srs srs;
+    struct test_client source = {0}, other = {0};
+    start(&srs, small_state);
+    um_log_set_proc(look_for_lines, NULL);
+    forged_lines = 0;
+    test_client_join(&source, &srs, 1, UM_LBMSRS_FILTER);
+    test_client_join(&other, &srs, 2, UM_LBMSRS_FILTER);
+    test_client_sir(&source, 1, evil);
+    test_client_sir(&source, 1, "a\nb");
+    test_client_say(&source, UM_LBMSRS_SIR, 2, "orders", "a\nb");
+    test_client_say(&source, UM_LBMSRS_SLR, 2, "orders", evil);
+    test_client_say(&source, UM_LBMSRS_SDR, 3, evil, "");
+    test_client_say(&source, UM_LBMSRS_SDR, 3, "a\nb", "");
+    test_client_say(&other, UM_LBMSRS_WIR, 0, "(\n", "");
+    CHECK(stats_of(&srs)->refused_records >= 2);
+    CHECK_EQ(forged_lines, 0);
+    um_srs_engine_destroy(srs.engine);
+}
