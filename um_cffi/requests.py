@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,7 @@ def _taken(inbox: Any, letters: Any, wait_ms: int) -> list[tuple[int, Response]]
 class _Deadlines:
     """When the requests of one event loop must be woken, if nothing has come by then. One timer of the loop for all."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, waiting: Mapping[int, Request]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, waiting: Mapping[int, weakref.ref[Request]]) -> None:
         self.loop = loop
         self._waiting = waiting  # those of the context that are open
         self._due: list[tuple[float, int]] = []  # heap: time, number; some are over
@@ -99,7 +100,8 @@ class _Deadlines:
         self._timer, self._armed = None, float("inf")
         now = time.monotonic()
         while self._due and (self._due[0][0] <= now or self._due[0][1] not in self._waiting):
-            request = self._waiting.get(heapq.heappop(self._due)[1])
+            known = self._waiting.get(heapq.heappop(self._due)[1])
+            request = None if known is None else known()
             if request is not None:
                 request._wake()
         if self._due:
@@ -136,7 +138,8 @@ class _LoopInbox:
     def _drain(self) -> None:
         waiting = self._requests._open
         for owner, response in _taken(self.inbox, self._letters, 0):
-            request = waiting.get(owner)
+            known = waiting.get(owner)
+            request = None if known is None else known()
             if request is not None:  # not given up meanwhile
                 request._arrived.append(response)
                 request._wake()
@@ -167,7 +170,7 @@ class Requests(Part):
     def __init__(self, ctx: Context) -> None:
         super().__init__("requests")
         self._ctx = ctx
-        self._open: dict[int, Request] = {}
+        self._open: dict[int, weakref.ref[Request]] = {}  # who drops a request closes it
         self._last = 0
         self._numbering = threading.Lock()
         self._loops: dict[asyncio.AbstractEventLoop, _LoopInbox] = {}
@@ -176,7 +179,7 @@ class Requests(Part):
         self._check_open()
         with self._numbering:
             self._last += 1
-            self._open[self._last] = request
+            self._open[self._last] = weakref.ref(request)
             return self._last
 
     def _inbox_of(self, loop: asyncio.AbstractEventLoop) -> _LoopInbox:
@@ -190,8 +193,10 @@ class Requests(Part):
         return known
 
     def _delete(self) -> None:
-        for request in list(self._open.values()):
-            request._abandon()
+        for known in list(self._open.values()):
+            request = known()
+            if request is not None:
+                request._abandon()
         for each in list(self._loops.values()):
             each.close()
         self._loops.clear()
@@ -320,7 +325,7 @@ class Request:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None or getattr(self, "_inbox", None) is not None:
+        if getattr(self, "_number", 0) and not self._over:
             self.close()
 
     def __repr__(self) -> str:
@@ -367,6 +372,7 @@ class Request:
                     raise_last()
                 if time.monotonic() >= self._end:
                     raise TimedOut(f"request {self._way.name}: no room to send it in {self._timeout} s")
+                self._check_context()
         except BaseException:
             self.close()
             raise
@@ -420,6 +426,7 @@ class Request:
                 if time.monotonic() >= self._end:
                     raise TimedOut(f"request {self._way.name}: no room to send it in {self._timeout} s")
                 await self._way.room()
+                self._check_context()
         except BaseException:
             self.close()
             raise

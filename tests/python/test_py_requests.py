@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 
@@ -19,7 +20,10 @@ from um_cffi import (
     Response,
     Source,
     TimedOut,
+    requests,
 )
+from um_cffi.binding._native import ffi, lib
+from um_cffi.requests import Way
 
 LOCAL = {"default_interface": "127.0.0.1/32", "resolver_multicast_interface": "127.0.0.1/32"}
 HANG = 60  # seconds; only catches hangs
@@ -325,3 +329,62 @@ def test_a_slow_requester_makes_answers_wait_and_time_out() -> None:
         assert over.wait(HANG)
         assert "has taken nothing" in str(raised[0])
         request.close()
+
+
+def test_requests_that_nobody_refers_to_are_closed() -> None:
+    with Context(LOCAL) as asks, Context(LOCAL) as responds:
+        source, responder = Source(asks, "dropped"), Responder(responds, "dropped", echo)
+        responder.wait_ready(timeout=HANG)
+        for i in range(50):
+            for response in asks.request(source, b"%d" % i, timeout=HANG):
+                assert response.data == b"echo %d" % i
+                break
+
+        async def dropped() -> None:
+            for i in range(50):
+                async for response in asks.request(source, b"%d" % i, timeout=HANG):
+                    assert response.data == b"echo %d" % i
+                    break
+
+        asyncio.run(dropped())
+        gc.collect()
+        assert counts()[0] == 0
+
+
+class NoRoom(Way):
+    """Nothing can be sent, and while it is waited for room the context is closed."""
+
+    name = "without room"
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx, self.tries = ctx, 0
+
+    def prepare(self, data: object) -> object:
+        return data
+
+    def send(self, inbox: object, number: int, payload: object, wait_ms: int) -> object:
+        self.tries += 1
+        return ffi.NULL
+
+    async def room(self) -> None:
+        await asyncio.to_thread(self.ctx.close)
+
+
+def test_a_request_that_waits_for_room_ends_when_its_context_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing:
+        def lbm_errnum(self) -> int:
+            return requests._WOULD_BLOCK
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(lib, name)
+
+    monkeypatch.setattr(requests, "lib", Refusing())
+    ctx = Context(LOCAL)
+    way = NoRoom(ctx)
+
+    async def main() -> None:
+        await Request(ctx._requests_of(), way, b"?", None, None)
+
+    with pytest.raises(InvalidArgument, match="its context was closed while it waited"):
+        asyncio.run(main())
+    assert way.tries == 1
