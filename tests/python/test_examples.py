@@ -81,7 +81,7 @@ def test_lbmsrc_sends_and_lbmrcv_sums_up(host: Host, loopback_config: Config) ->
     sent = source.stop_lingering()
     got = receiver.finish()
     assert "Sending 1000 messages of size 25 bytes to topic [news]\n" in sent
-    assert re.search(r"^Sent 1000 messages of size 25 bytes in [\d.e+]+ seconds\.$", sent, re.MULTILINE)
+    assert re.search(r"^Sent 1000 messages of size 25 bytes in [\d.e+-]+ seconds\.$", sent, re.MULTILINE)
     assert re.search(r"^Receiver connect \[TCP:127\.0\.0\.1:\d+\]$", sent, re.MULTILINE)
     assert sent.rstrip().endswith("Deleting source\nDeleting context")
     assert re.search("^Messages received : 1000$", got, re.MULTILINE)

@@ -86,6 +86,8 @@ EXEMPT = {
     "daemons/srs/srs.c:run": "configuration of what is missing; warned of",
     "daemons/srs/srs_server.c:log_sums": REPORT,
     "resolver/um_srs_frames.c:refuse": "counts by the pointer it is given (um_srs_stats), and logs",
+    "resolver/um_srs_frames.c:srs_refused": "has the client come again later; the refusal is counted where it is made",
+    "resolver/um_srs_patterns.c:srs_topic_match_all": "refuses costly patterns by refuse_pattern, which counts them",
     "resolver/um_srs_patterns.c:refuse_pattern": "counts refused_records, and logs",
     "resolver/um_srs_queue.c:srs_queue_drop": "of a connection that has ended: the client begins anew",
     "resolver/um_srs_sources.c:refuse_delete": "counts by the pointer it is given (um_srs_stats), and logs",

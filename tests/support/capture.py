@@ -90,13 +90,22 @@ class Capture:
         suspect = f"_ws.malformed || (_ws.expert.severity >= 0x600000 && !{kernels})"
         plain = (
             "(tcp.len > 0 || udp.length > 8) && !lbmr && !lbmc && !lbttcp && !lbtrm && !lbtru && !tcp.segment_data"
-            f" && !tcp.segment && !tcp.reassembled_in && !icmp && udp.dstport != {MARK_PORT}"
+            " && !tcp.segment && !tcp.reassembled_in && !icmp"
         )
+        not_the_mark = f"!(udp.dstport == {MARK_PORT})"  # whose sender's port may be that of any protocol
         fields = ("frame.number", "frame.protocols", "_ws.col.Info", "_ws.expert.severity", "_ws.expert.message")
         wanted = [part for field in fields for part in ("-e", field)]
         bad = []
         for line in self.tshark(
-            "-Y", f"({suspect}) || ({plain})", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=\x1f", *wanted
+            "-Y",
+            f"(({suspect}) || ({plain})) && {not_the_mark}",
+            "-T",
+            "fields",
+            "-E",
+            "occurrence=a",
+            "-E",
+            "aggregator=\x1f",
+            *wanted,
         ).splitlines():
             severities, messages = (column.split("\x1f") for column in line.split("\t")[-2:])
             grave = [text for value, text in zip(severities, messages) if value and int(value, 0) >= 0x600000]
