@@ -1,0 +1,33 @@
+"""Records of monitored contexts, sources, receivers and event queues: a fleet seen from outside its processes.
+
+fleet
+    a model of all objects of a fleet, made of records.
+records
+    the records as dataclasses.
+"""
+
+from __future__ import annotations
+
+from um_cffi.monitoring.records import (
+    Attributes,
+    ContextRecord,
+    EventQueueRecord,
+    ReceiverRecord,
+    Record,
+    SourceRecord,
+    TopicRecord,
+    TopicState,
+    WildcardRecord,
+)
+
+__all__ = [
+    "Attributes",
+    "ContextRecord",
+    "EventQueueRecord",
+    "ReceiverRecord",
+    "Record",
+    "SourceRecord",
+    "TopicRecord",
+    "TopicState",
+    "WildcardRecord",
+]
