@@ -4,10 +4,13 @@ fleet
     a model of all objects of a fleet, made of records.
 records
     the records as dataclasses.
+packets
+    packets to records and back, without sending or receiving anything.
 """
 
 from __future__ import annotations
 
+from um_cffi.monitoring.packets import TOPIC, Decoder, MalformedPacket, decode, encode
 from um_cffi.monitoring.records import (
     Attributes,
     ContextRecord,
@@ -21,13 +24,18 @@ from um_cffi.monitoring.records import (
 )
 
 __all__ = [
+    "TOPIC",
     "Attributes",
     "ContextRecord",
+    "Decoder",
     "EventQueueRecord",
+    "MalformedPacket",
     "ReceiverRecord",
     "Record",
     "SourceRecord",
     "TopicRecord",
     "TopicState",
     "WildcardRecord",
+    "decode",
+    "encode",
 ]
