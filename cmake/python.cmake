@@ -31,7 +31,8 @@ foreach(program ${UM_PROGRAMS})
   install(TARGETS ${program} RUNTIME DESTINATION bin COMPONENT python)
 endforeach()
 
-install(FILES ${CMAKE_BINARY_DIR}/systemd/lbmrd.service DESTINATION share/systemd COMPONENT python)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/systemd/ DESTINATION share/systemd COMPONENT python)
+install(FILES packaging/sysusers/libum.conf DESTINATION share/sysusers COMPONENT python)
 
 # A wheel cannot hold the link libum.so, so um.pc names the file itself; what that needs is in the wheel, too.
 file(READ ${CMAKE_BINARY_DIR}/um.pc UM_PC)

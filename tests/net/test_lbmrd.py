@@ -122,6 +122,29 @@ def test_the_manager_is_told_when_the_socket_is_open(host: Host, tmp_path: Path)
         assert daemon.wait() == 0
 
 
+def test_a_log_that_was_moved_away_is_opened_anew(host: Host, tmp_path: Path) -> None:
+    """What logrotate does: rename, then SIGHUP; where no new file can be made, the old one goes on."""
+    log, moved = tmp_path / "lbmrd.log", tmp_path / "lbmrd.log.1"
+    daemon = host.start("lbmrd", "-i", "127.0.0.1", "-L", str(log))
+    wait_for_line(daemon, log, "lbmrd started on")
+    log.rename(moved)
+    daemon.signal(signal.SIGHUP)
+    wait_for_line(daemon, log, "Lbmrd-um-14: log opened anew")
+    log.unlink()
+    log.mkdir()
+    daemon.signal(signal.SIGHUP)
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait() == 0
+    assert "lbmrd started on" in moved.read_text() and "lbmrd ends" not in moved.read_text()
+
+
+def wait_for_line(daemon: Process, log: Path, text: str) -> None:
+    end = time.monotonic() + 60
+    while not (log.exists() and text in log.read_text()):
+        assert daemon.popen.poll() is None and time.monotonic() < end, daemon.output
+        time.sleep(0.02)
+
+
 # ---- clients ----
 
 CROWD = """

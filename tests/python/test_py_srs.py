@@ -177,6 +177,42 @@ def test_the_pid_file_is_there_while_the_daemon_runs(start: Start, tmp_path: Pat
     assert not pid_file.exists()
 
 
+def test_the_manager_is_told_when_the_port_is_open(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(tmp_path / "notify"))
+        told.settimeout(HANG * SLOW)
+        process = Process([program("srs"), str(config(tmp_path))], env={"NOTIFY_SOCKET": str(tmp_path / "notify")})
+        try:
+            assert told.recv(100) == b"READY=1"
+            assert "SRS-um-9: srs started" in process.output
+            process.signal(signal.SIGTERM)
+            assert told.recv(100) == b"STOPPING=1"
+            process.finish()
+        finally:
+            process.close()
+
+
+def test_a_log_that_was_moved_away_is_opened_anew(tmp_path: Path) -> None:
+    """What logrotate does: rename, then SIGHUP; where no new file can be made, the old one goes on."""
+    log, moved = tmp_path / "srs.log", tmp_path / "srs.log.1"
+    process = Process([program("srs"), str(config(tmp_path, daemon=f"<log type='file'>{log}</log>"))])
+    try:
+        until(lambda: log.exists() and "srs started" in log.read_text())
+        log.rename(moved)
+        process.signal(signal.SIGHUP)
+        until(lambda: log.exists() and "SRS-um-17" in log.read_text())
+        log.rename(tmp_path / "srs.log.2")
+        log.mkdir()
+        process.signal(signal.SIGHUP)
+        until(lambda: (tmp_path / "srs.log.2").read_text().count("SRS-um-17") == 2)
+        process.signal(signal.SIGTERM)
+        process.finish()
+    finally:
+        process.close()
+    assert "srs started" in moved.read_text() and "SRS-um-12" not in moved.read_text()
+    assert "SRS-um-12" in (tmp_path / "srs.log.2").read_text()
+
+
 # configuration
 
 

@@ -27,11 +27,15 @@
 #define DATAGRAMS_PER_WAKE 256 /* then signals and the activity check get their turn */
 
 static FILE *log_file;
-static volatile sig_atomic_t stopping;
+static volatile sig_atomic_t stopping, reopening;
 
 static void on_signal(int number)
 {
-    stopping = 1;
+    if (number == SIGHUP) {
+        reopening = 1;
+    } else {
+        stopping = 1;
+    }
 }
 
 /* Line format: date as date(1) prints it, severity, identifier, text. */
@@ -138,13 +142,31 @@ static void receive_some(int fd, struct um_lbmrd *engine, uint8_t *buffer)
     }
 }
 
-static int run(int fd, struct um_lbmrd *engine, const sigset_t *while_waiting)
+/* A new file of the same name, where somebody has moved the old one away; the old one goes on where that fails. */
+static void reopen_log(const char *name)
+{
+    FILE *file = name != NULL ? fopen(name, "a") : NULL;
+    reopening = 0;
+    if (file != NULL) {
+        fclose(log_file);
+        log_file = file;
+    } else if (name != NULL) {
+        um_log(UM_LOG_ERR, "Lbmrd-um-13", "cannot open log file %s anew: %s", name, strerror(errno));
+        return;
+    }
+    um_log(UM_LOG_INFO, "Lbmrd-um-14", "log opened anew");
+}
+
+static int run(int fd, struct um_lbmrd *engine, const char *log_name, const sigset_t *while_waiting)
 {
     uint8_t *buffer = um_malloc(UM_LBMRD_DATAGRAM_MAX);
     if (buffer == NULL) {
         return 1;
     }
     while (!stopping) {
+        if (reopening) {
+            reopen_log(log_name);
+        }
         uint64_t now = um_clock_ns(), due = um_lbmrd_next_timer(engine), left = due > now ? due - now : 0;
         struct timespec wait = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
         struct pollfd pfd = {fd, POLLIN, 0};
@@ -195,7 +217,7 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
         um_log(UM_LOG_INFO, "Lbmrd-um-7", "lbmrd started on %s:%u", inet_ntop(AF_INET, &addr, name, sizeof(name)),
                (unsigned)settings->port);
         um_notify("READY=1");
-        status = run(fd, engine, while_waiting);
+        status = run(fd, engine, settings->logfile, while_waiting);
         um_notify("STOPPING=1");
         const struct um_lbmrd_stats *stats = um_lbmrd_stats(engine);
         um_log(UM_LOG_INFO, "Lbmrd-um-8",
@@ -212,7 +234,7 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
     return status;
 }
 
-/* Stop signals are only taken while the daemon waits, so that none is missed between a check and the wait. */
+/* Signals are only taken while the daemon waits, so that none is missed between a check and the wait. */
 static void take_signals(sigset_t *while_waiting)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -220,11 +242,14 @@ static void take_signals(sigset_t *while_waiting)
     sigemptyset(&stop);
     sigaddset(&stop, SIGINT);
     sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGHUP);
     sigprocmask(SIG_BLOCK, &stop, while_waiting);
     sigdelset(while_waiting, SIGINT);
     sigdelset(while_waiting, SIGTERM);
+    sigdelset(while_waiting, SIGHUP);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
 }
 
 static int run_daemon(const char *path, const struct lbmrd_settings *settings)

@@ -32,7 +32,8 @@ static void print_usage(FILE *out, const char *path)
             "  -r, --rcv-buf=SIZE     receive buffer in bytes (1048576)\n"
             "  -s, --snd-buf=SIZE     send buffer in bytes (1048576)\n"
             "  -v, --validate         check the configuration file; exit status 0: valid, 1: not, or no file\n"
-            "In the file <ttl> is in milliseconds; both are a minute by default.\n",
+            "In the file <ttl> is in milliseconds; both are a minute by default. SIGINT and SIGTERM end the daemon,\n"
+            "SIGHUP opens the log file anew.\n",
             path, UM_VERSION, path);
 }
 

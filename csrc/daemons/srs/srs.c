@@ -15,6 +15,7 @@
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "net/um_loop.h"
+#include "net/um_notify.h"
 #include "srs_log.h"
 #include "srs_server.h"
 #include "srs_settings.h"
@@ -33,7 +34,8 @@ static void print_usage(FILE *out, const char *path)
             "  -j, --java             accepted and ignored\n"
             "  -v, --validate         check configfile, exit 0 if it is good\n"
             "  -x, --xsd              print the XML schema of configuration files, exit\n"
-            "Without a configuration file: 127.0.0.1:27000, log on standard output. SIGINT and SIGTERM end it.\n",
+            "Without a configuration file: 127.0.0.1:27000, log on standard output. SIGINT and SIGTERM end it,\n"
+            "SIGHUP opens the log file anew.\n",
             path, UM_VERSION, path);
 }
 
@@ -117,7 +119,13 @@ static void on_signal(struct um_fd *ufd, uint32_t ready, uint64_t now_ns)
 {
     struct stopper *stopper = (struct stopper *)((char *)ufd - offsetof(struct stopper, ufd));
     struct signalfd_siginfo info;
-    if (read(ufd->fd, &info, sizeof(info)) == sizeof(info)) {
+    if (read(ufd->fd, &info, sizeof(info)) != sizeof(info)) {
+        return;
+    }
+    if (info.ssi_signo == SIGHUP) {
+        srs_log_reopen();
+        um_log(UM_LOG_INFO, "SRS-um-17", "log opened anew because of signal %u", info.ssi_signo);
+    } else {
         um_log(UM_LOG_INFO, "SRS-um-12", "ends because of signal %u", info.ssi_signo);
         stopper->stopping = true;
         um_loop_unblock(stopper->loop);
@@ -144,6 +152,7 @@ static int block_signals(void)
     sigemptyset(&stop);
     sigaddset(&stop, SIGINT);
     sigaddset(&stop, SIGTERM);
+    sigaddset(&stop, SIGHUP);
     signal(SIGPIPE, SIG_IGN); /* a log on a pipe whose reader has gone */
     sigprocmask(SIG_BLOCK, &stop, NULL);
     return signalfd(-1, &stop, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -167,9 +176,13 @@ static int run(struct stopper *stopper, const struct srs_settings *settings)
     }
     /* Not before the port is its own: a second start that fails leaves the file of the first alone. */
     bool written = write_pid_file(settings->pid_file);
+    if (written) {
+        um_notify("READY=1");
+    }
     while (written && !stopper->stopping) {
         um_loop_run_once(stopper->loop, PASS_MS, 0);
     }
+    um_notify("STOPPING=1");
     if (written && settings->pid_file != NULL) {
         unlink(settings->pid_file);
     }

@@ -224,6 +224,24 @@ bool srs_log_open(const struct srs_log_settings *chosen)
     return true;
 }
 
+void srs_log_reopen(void)
+{
+    pthread_mutex_lock(&lock);
+    if (file != stdout) {
+        FILE *before = file;
+        uint64_t written_before = written;
+        if (open_file()) {
+            if (before != NULL) {
+                fclose(before);
+            }
+        } else {
+            file = before; /* better than none */
+            written = written_before;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void srs_log_close(void)
 {
     um_log_set_proc(NULL, NULL);

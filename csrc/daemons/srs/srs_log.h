@@ -10,6 +10,9 @@
 
 /* False: the file cannot be opened; said on standard error. The settings stay the caller's and must outlive the log. */
 bool srs_log_open(const struct srs_log_settings *settings);
+
+/* Go on in a new file of the same name, where somebody has moved the old one away. */
+void srs_log_reopen(void);
 void srs_log_close(void); /* waits for a compression */
 
 #endif
