@@ -25,6 +25,8 @@ set_target_properties(um_native PROPERTIES PREFIX "" OUTPUT_NAME _native SUFFIX 
 install(TARGETS um_native LIBRARY DESTINATION binding COMPONENT python)
 install(TARGETS um LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
 install(FILES ${UM_PUBLIC_HEADERS} DESTINATION include/lbm COMPONENT python)
+install(FILES ${UM_PROTO_HEADERS} DESTINATION include/lbm/gen COMPONENT python)
+install(FILES ${UM_PROTOS} DESTINATION share/proto COMPONENT python)
 
 foreach(program ${UM_PROGRAMS})
   set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")

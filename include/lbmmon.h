@@ -2,8 +2,8 @@
  * lbmmon.h - monitoring: sampling the statistics of contexts, sources, receivers and event queues and sending them
  * through a format module and a transport module; receiving and decoding them elsewhere.
  *
- * Functions return 0 or -1, with lbmmon_errnum() and lbmmon_errmsg() per thread. The two protobuf types are only named
- * here, so that no generated header is needed.
+ * Functions return 0 or -1, with lbmmon_errnum() and lbmmon_errmsg() per thread. The protobuf messages are declared by
+ * the headers in gen/ where protobuf-c is installed.
  */
 #ifndef LBM_LBMMON_H_INCLUDED
 #define LBM_LBMMON_H_INCLUDED
@@ -11,6 +11,20 @@
 #include <stdlib.h>
 #include <time.h>
 #include "lbm/lbm.h"
+
+/* Beside an installed library are the generated headers of the protobuf messages; they need those of protobuf-c. Where
+ * either is missing, two types are named, which is all that this header needs. */
+#if defined(__has_include)
+#if __has_include("gen/ums_mon.pb-c.h") && __has_include(<protobuf-c/protobuf-c.h>)
+#include "gen/dro_mon.pb-c.h"
+#include "gen/srs_mon.pb-c.h"
+#include "gen/um_mon_attributes.pb-c.h"
+#include "gen/um_mon_control.pb-c.h"
+#include "gen/ump_mon.pb-c.h"
+#include "gen/ums_mon.pb-c.h"
+#define LBMMON_PROTOBUF_TYPES_DECLARED
+#endif
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -83,13 +83,22 @@ def definitions(source: Path, include: Path) -> set[str]:
     return found
 
 
+def make_headers(folder: Path) -> None:
+    """The public headers as a build makes them: the written ones, and those of the protobuf messages in gen/."""
+    (folder / "gen").mkdir(parents=True)
+    for header in (ROOT / "include").glob("*.h"):
+        (folder / header.name).symlink_to(header)
+    protos = sorted(str(path) for path in (ROOT / "proto").glob("*.proto"))
+    subprocess.run(["protoc-c", f"--proto_path={ROOT / 'proto'}", f"--c_out={folder / 'gen'}", *protos], check=True)
+
+
 def collect(functions: Functions) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Where each function is defined: name -> [source file], name -> feature for those not implemented."""
     public = {name for names in functions.values() for name in names}
     where: dict[str, list[str]] = defaultdict(list)
     missing: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        (Path(scratch) / "lbm").symlink_to(ROOT / "include")
+        make_headers(Path(scratch) / "lbm")
         for source in sorted((ROOT / "csrc").rglob("*.c")):
             if "daemons" in source.parts or source.parent == STUBS:
                 continue

@@ -3,8 +3,9 @@
 
     tools/repair_wheel.py WHEEL FOLDER
 
-auditwheel copies what libum needs (libpcre2-8, libxml2 and what that needs) into the wheel and names the glibc that it
-runs with in the tag (manylinux_2_35 when built on Debian 12; the container manylinux_2_28 gives one for older systems).
+auditwheel copies what libum needs (libpcre2-8, libprotobuf-c, libxml2 and what that needs) into the wheel and names the
+glibc that it runs with in the tag (manylinux_2_35 when built on Debian 12; the container manylinux_2_28 gives one for
+older systems).
 The licences of the copied libraries go into the wheel as well. Prints the path of the result.
 
 Debian's libxml2 uses ICU for encodings that neither it nor iconv of the C library knows, and ICU is 36 MB of tables.

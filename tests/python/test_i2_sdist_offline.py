@@ -29,6 +29,7 @@ def test_i2_the_sdist_carries_every_source(built: Built) -> None:
         "um_cffi/**/*.py",
         "um_cffi/binding/*.c",
         "cmake/*",
+        "proto/*.proto",
     ):
         wanted |= {str(path.relative_to(ROOT)) for path in Path(ROOT).glob(pattern)}
     assert wanted <= names(built), wanted - names(built)

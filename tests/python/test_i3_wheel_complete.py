@@ -19,7 +19,14 @@ from packaging_support import ROOT, Built, clean_environment, fresh_environment,
 
 README = (ROOT / "README.md").read_text()
 SYSTEM_PATH = os.pathsep.join([str(Path(sys.base_prefix) / "bin"), "/usr/bin", "/bin"])  # python3 of this version
-BUNDLED = ("libxml2", "libicuuc", "libicudata", "liblzma", "libpcre2-8")  # PCRE2 last: mount itself needs it
+BUNDLED = (
+    "libxml2",
+    "libicuuc",
+    "libicudata",
+    "liblzma",
+    "libprotobuf-c",
+    "libpcre2-8",
+)  # PCRE2 last: mount itself needs it
 
 
 @pytest.fixture(name="python", scope="module")
@@ -234,7 +241,15 @@ def test_i3_the_licences_of_what_is_bundled_are_there(built: Built) -> None:
         names = archive.namelist()
     libraries = {re.sub(r"-[0-9a-f]{8}\.so.*", "", name.rpartition("/")[2]) for name in names if ".libs/lib" in name}
     licences = {name.rpartition("/")[2].removesuffix(".txt") for name in names if "/licenses/bundled/" in name}
-    assert libraries == licences and {"libpcre2-8", "libxml2"} <= libraries
+    assert libraries == licences and {"libpcre2-8", "libprotobuf-c", "libxml2"} <= libraries
+
+
+def test_i3_the_messages_of_monitoring_are_there_as_text_and_as_headers(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = set(archive.namelist())
+    protos = {path.stem for path in (ROOT / "proto").glob("*.proto")}
+    assert {f"um_cffi/share/proto/{name}.proto" for name in protos} <= names and "ums_mon" in protos
+    assert {f"um_cffi/include/lbm/gen/{name}.pb-c.h" for name in protos} <= names
 
 
 def test_i3_types_are_declared(built: Built) -> None:

@@ -105,9 +105,12 @@ def pkg_config(tree: Path, *arguments: str) -> list[str]:
 
 def test_i1_the_install_tree_has_headers_libraries_and_programs(tree: Path) -> None:
     libraries = library_directory(tree)
-    assert {path.name for path in (tree / "include" / "lbm").iterdir()} == {
-        path.name for path in (ROOT / "include").glob("*.h")
-    }
+    headers = {path.name for path in (tree / "include" / "lbm").iterdir() if path.is_file()}
+    assert headers == {path.name for path in (ROOT / "include").glob("*.h")}
+    protos = {path.name for path in (ROOT / "proto").glob("*.proto")}
+    assert {path.name for path in (tree / "share" / "libum" / "proto").iterdir()} == protos
+    generated = {path.name for path in (tree / "include" / "lbm" / "gen").iterdir()}
+    assert generated == {name.replace(".proto", ".pb-c.h") for name in protos}
     assert os.readlink(libraries / "libum.so") == "libum.so.0"
     assert os.readlink(libraries / "liblbm.so") == "libum.so"
     assert (libraries / "libum.a").is_file()
@@ -179,6 +182,34 @@ def test_i1_programs_written_for_liblbm_link(tree: Path, program: Path, tmp_path
     )
     assert needs_libum(tmp_path / "lbm")
     check_output(tmp_path / "lbm", tree)
+
+
+MONITOR = r"""
+#include <lbm/lbmmon.h>
+#include <stdio.h>
+
+int main(void)
+{
+    const unsigned char packed[] = {0x0a, 5, 0x1a, 3, 'a', 'p', 'p'};
+    Lbmmon__UMSMonMsg *message = lbmmon__umsmon_msg__unpack(NULL, sizeof packed, packed);
+    if (message == NULL || lbmmon__umsmon_msg__get_packed_size(message) != sizeof packed) {
+        return 1;
+    }
+    printf("UM 6.17 (libum %s\n", message->attributes->application_id);
+    lbmmon__umsmon_msg__free_unpacked(message, NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", [["cc", "-x", "c"], ["c++", "-std=c++11", "-x", "c++"]])
+def test_f41_monitoring_programs_have_the_protobuf_messages(tree: Path, tmp_path: Path, compiler: list[str]) -> None:
+    """Declared by lbmmon.h and defined by the library; a program that reads them needs no code of its own."""
+    (tmp_path / "monitor.c").write_text(MONITOR)
+    warnings = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
+    words = [*compiler, *sanitizer_flags(), *warnings, tmp_path / "monitor.c", "-x", "none", "-o", tmp_path / "monitor"]
+    run(*words, *pkg_config(tree, "--cflags", "--libs"))
+    check_output(tmp_path / "monitor", tree)
 
 
 STAND_IN = """

@@ -33,7 +33,9 @@ def configure(build: Path, packages: Path, *settings: str) -> str:
 
 
 def test_f31_packages_installed_later_and_another_build_type_are_noticed(tmp_path: Path) -> None:
-    needed = packages_here("libpcre2-8", "libxml-2.0", "icu-uc", "icu-i18n", "icu-data", "zlib", "liblzma")
+    needed = packages_here(
+        "libpcre2-8", "libxml-2.0", "icu-uc", "icu-i18n", "icu-data", "zlib", "liblzma", "libprotobuf-c"
+    )
     if len(needed) < 2:
         pytest.skip("the packages of the build are not found through pkg-config")
     packages, build = tmp_path / "packages", tmp_path / "build"
