@@ -36,6 +36,13 @@ endforeach()
 install(DIRECTORY ${CMAKE_BINARY_DIR}/systemd/ DESTINATION share/systemd COMPONENT python)
 install(FILES packaging/sysusers/libum.conf DESTINATION share/sysusers COMPONENT python)
 
+# Beside the commands: `man um` finds them in an environment that is active. The wheel's data folder is its prefix.
+install(DIRECTORY packaging/man/ DESTINATION ${SKBUILD_DATA_DIR}/share/man COMPONENT python FILES_MATCHING PATTERN "*.1")
+if(TARGET um_man)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/man/man1 ${CMAKE_BINARY_DIR}/man/man8 DESTINATION ${SKBUILD_DATA_DIR}/share/man
+    COMPONENT python)
+endif()
+
 # A wheel cannot hold the link libum.so, so um.pc names the file itself; what that needs is in the wheel, too.
 file(READ ${CMAKE_BINARY_DIR}/um.pc UM_PC)
 string(REPLACE "-lum" "-l:libum.so.0" UM_PC "${UM_PC}")

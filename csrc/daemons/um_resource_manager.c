@@ -79,8 +79,23 @@ static int reclaim(const struct um_shm_entry *entries, int count, enum sort sort
     return failures;
 }
 
+static void print_usage(enum um_shm_kind kind, const char *path)
+{
+    printf("%s, libum version %s\n"
+           "Shows what LBT-%s has in shared memory, or removes what dead processes have left of it.\n"
+           "Usage: %s [-reclaim]\n"
+           "  -reclaim    remove what belongs to no process that lives; what is in use is locked, and stays\n"
+           "  -h, --help  show this text\n"
+           "The folder is /dev/shm, or what the variable UM_SHM_DIR names.\n",
+           path, UM_VERSION, kind == UM_SHM_IPC ? "IPC" : "SMX", path);
+}
+
 int um_resource_manager(enum um_shm_kind kind, int argc, char **argv)
 {
+    if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
+        print_usage(kind, argv[0]);
+        return 0;
+    }
     struct um_shm_entry *entries;
     int failures = 0;
     int count = um_shm_list(kind, &entries);

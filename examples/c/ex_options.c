@@ -48,7 +48,7 @@ void ex_usage(const char *path, const struct ex_program *program, int status)
         } else if (option->argument != NULL) {
             snprintf(forms + used, sizeof(forms) - used, " %s", option->argument);
         }
-        fprintf(stderr, "  %-34s %s\n", forms, option->help);
+        fprintf(stderr, "  %-34s %s%s\n", forms, strlen(forms) > 33 ? " " : "", option->help);
     }
     exit(status);
 }
@@ -249,6 +249,9 @@ int ex_parse(int argc, char **argv, const struct ex_program *program)
         if (option->name != NULL) {
             longs[long_count].name = option->name;
             longs[long_count].has_arg = ex_takes_argument(option) ? required_argument : no_argument;
+            longs[long_count++].val = EX_LONG_BASE + (int)count;
+        } else if (option->kind == EX_HELP) {
+            longs[long_count].name = "help"; /* where the original has only -h */
             longs[long_count++].val = EX_LONG_BASE + (int)count;
         }
     }

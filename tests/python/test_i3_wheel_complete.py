@@ -122,6 +122,22 @@ def test_i3_every_daemon_and_example_is_a_command(python: Path, empty: Path, bui
     assert "lbmrd, libum version 0.1.0" in command.stdout + command.stderr
 
 
+def test_i3_every_command_has_its_manual_page_beside_it(python: Path, built: Built) -> None:
+    pages = {path.stem for path in (python.parents[1] / "share" / "man").glob("man[18]/*")}
+    with zipfile.ZipFile(built.wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/entry_points.txt"))
+        commands = set(re.findall(r"^(\w+) = um_cffi", archive.read(name).decode(), re.MULTILINE))
+    assert commands <= pages and {"um-doctor", "um-top"} <= pages
+
+
+def test_i3_the_services_and_their_user_are_there(python: Path, built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as archive:
+        names = set(archive.namelist())
+    units = {path.name.removesuffix(".in") for path in (ROOT / "packaging" / "systemd").glob("*.service.in")}
+    assert {f"um_cffi/share/systemd/{name}" for name in units} <= names
+    assert "um_cffi/share/sysusers/libum.conf" in names
+
+
 def test_i3_the_commands_work(python: Path, host: Host, empty: Path) -> None:
     um = str(python.parent / "um")
     receiver = host.start_command(um, "sub", "-n", "1", "news")

@@ -125,6 +125,13 @@ def test_i1_the_service_starts_the_installed_daemon(tree: Path) -> None:
     assert "Type=notify" in text and "NoNewPrivileges=yes" in text
 
 
+def test_i1_the_installed_programs_have_manual_pages(tree: Path) -> None:
+    if sanitizer_flags():
+        pytest.skip("pages are made with the plain build")
+    pages = {path.stem for path in (tree / "share" / "man").glob("man[18]/*")}
+    assert pages == {path.name for path in (tree / "bin").iterdir()}
+
+
 def test_i1_installed_files_do_not_mention_the_build_tree(tree: Path) -> None:
     libraries = library_directory(tree)
     for path in [*libraries.glob("pkgconfig/*"), *libraries.glob("cmake/um/*")]:

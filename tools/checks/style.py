@@ -54,7 +54,7 @@ def lint_jobs(stage: str) -> list[Job]:
     return [ruff, _job(stage, "mypy", "-m", "mypy", *TYPED_FOLDERS)]
 
 
-def docs_jobs(stage: str, generators: Sequence[str] = ("api_coverage", "options_doc")) -> list[Job]:
+def docs_jobs(stage: str, generators: Sequence[str] = ("api_coverage", "options_doc", "man_pages")) -> list[Job]:
     """After the binding is built: the pages describe it."""
     pages = _job(stage, "sphinx", "-m", "sphinx", "-W", "-q", "-b", "html", "docs", "build/docs")
     return [pages, *(_job(stage, name, f"tools/{name}.py", "--check") for name in generators)]
