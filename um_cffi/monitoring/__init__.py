@@ -10,6 +10,9 @@ packets
 
 from __future__ import annotations
 
+from um_cffi.monitoring._arrow import to_arrow
+from um_cffi.monitoring._gate import Rates
+from um_cffi.monitoring._receiving import Arrival, Monitor, MonitorCounts, records
 from um_cffi.monitoring.packets import TOPIC, Decoder, MalformedPacket, decode, encode
 from um_cffi.monitoring.records import (
     Attributes,
@@ -25,11 +28,15 @@ from um_cffi.monitoring.records import (
 
 __all__ = [
     "TOPIC",
+    "Arrival",
     "Attributes",
     "ContextRecord",
     "Decoder",
     "EventQueueRecord",
     "MalformedPacket",
+    "Monitor",
+    "MonitorCounts",
+    "Rates",
     "ReceiverRecord",
     "Record",
     "SourceRecord",
@@ -38,4 +45,6 @@ __all__ = [
     "WildcardRecord",
     "decode",
     "encode",
+    "records",
+    "to_arrow",
 ]

@@ -9,7 +9,6 @@ counted.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from um_cffi.monitoring import _fields
@@ -393,14 +392,11 @@ class Fleet:
 
     def slow_receivers(self, limit: int = 20) -> list[SlowReceiver]:
         """Those that do not keep up, the worst first: silent processes, losses, NAKs, waiting events and bytes."""
-        best = heapq.nlargest(limit, self._scored(), key=lambda each: each[0])
-        return [SlowReceiver(each, score, reasons, self.topics(each)) for score, _, each, reasons in best]
-
-    def _scored(self) -> Iterator[tuple[float, int, MonitoredObject, tuple[str, ...]]]:
-        for number, each in enumerate(self._objects.values()):
-            score, reasons = _score(each)
-            if score > 0:
-                yield score, number, each, tuple(reasons)
+        scored = (
+            (score, number, each) for number, each in enumerate(self._objects.values()) if (score := _score(each))
+        )
+        best = heapq.nlargest(limit, scored)
+        return [SlowReceiver(each, score, _reasons(each), self.topics(each)) for score, _, each in best]
 
     def summary(self) -> dict[str, int]:
         """Numbers of processes, silent ones, objects by kind, and the counts."""
@@ -429,28 +425,30 @@ EVENTS_MANY = 100  # waiting in an event queue
 BYTES_MANY = 65_536  # waiting for clients of a TCP source
 
 
-def _score(each: MonitoredObject) -> tuple[float, Iterable[str]]:
-    reasons: list[str] = []
+def _score(each: MonitoredObject) -> float:
+    kind = each.kind
     score = 0.0
-    if each.kind == "receiver":
+    if kind == "receiver":
         score = each.trouble
-        for name, unit in (
-            ("unrecovered_txw", "lost for good"),
-            ("unrecovered_tmo", "lost for good"),
-            ("lost", "missed"),
-            ("naks_sent", "NAKs"),
-        ):
-            if each.rate(name) > 0:
-                reasons.append(f"{each.rate(name):.1f} {unit}/s")
-        if score > 0 and not reasons:
+    elif kind == "event_queue" and (waiting := each.value("events")) >= EVENTS_MANY:
+        score = float(waiting)
+    elif kind == "source" and (size := each.value("bytes_buffered")) >= BYTES_MANY:
+        score = size / 1e3
+    return score + SILENT_SCORE if each.process.silent and kind in ("receiver", "event_queue") else score
+
+
+def _reasons(each: MonitoredObject) -> tuple[str, ...]:
+    reasons = ["its process is silent"] if each.process.silent else []
+    if each.kind == "receiver":
+        gone = each.rate("unrecovered_txw") + each.rate("unrecovered_tmo")
+        for rate, what in ((gone, "lost for good"), (each.rate("lost"), "missed"), (each.rate("naks_sent"), "NAKs")):
+            if rate > 0:
+                reasons.append(f"{rate:.1f} {what}/s")
+        if not reasons:
             reasons.append("losses or NAKs in the last seconds")
     elif each.kind == "event_queue" and (waiting := each.value("events")) >= EVENTS_MANY:
-        score = float(waiting)
         reasons.append(f"{waiting} events wait")
-    elif each.kind == "source" and (size := each.value("bytes_buffered")) >= BYTES_MANY:
-        score = size / 1e3
-        reasons.append(f"{size / 1e3:,.0f} kB wait for its {each.value('num_clients')} clients")
-    if each.process.silent and each.kind in ("receiver", "event_queue"):
-        score += SILENT_SCORE
-        reasons.insert(0, "its process is silent")
-    return score, reasons
+    elif each.kind == "source":
+        size, clients = each.value("bytes_buffered"), each.value("num_clients")
+        reasons.append(f"{size / 1e3:,.0f} kB wait for its {clients} clients")
+    return tuple(reasons)
