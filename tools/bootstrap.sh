@@ -77,18 +77,20 @@ system_packages() {
     fi
 }
 
-# A broker that the documentation compares with. Unpacked, not installed: no machine is to start a server for a test.
-broker() {
-    local folder
-    if [ -x .venv/brokers/nats-server ] || ! command -v apt-get >/dev/null; then
+# A program of a Debian package that is a server, too. Unpacked, not installed: no machine is to start a server for a
+# test. Its file is put into .venv/brokers.
+unpacked() {
+    local package=$1 path=$2 without=$3 folder name
+    name=$(basename "$path")
+    if [ -x ".venv/brokers/$name" ] || ! command -v apt-get >/dev/null; then
         return 0
     fi
-    say "unpacking nats-server into .venv/brokers"
+    say "unpacking $name into .venv/brokers"
     folder=$(mktemp -d)
-    if (cd "$folder" && apt-get download -q nats-server && dpkg -x nats-server_*.deb .) >/dev/null 2>&1; then
-        install -D "$folder/usr/sbin/nats-server" .venv/brokers/nats-server
+    if (cd "$folder" && apt-get download -q "$package" && dpkg -x "$package"_*.deb .) >/dev/null 2>&1; then
+        install -D "$folder/$path" ".venv/brokers/$name"
     else
-        say "cannot download nats-server: the comparisons with it are left out"
+        say "cannot download $package: $without"
     fi
     rm -rf "$folder"
 }
@@ -136,7 +138,8 @@ case "$purpose" in
         python_packages tools/requirements-test.txt
         java_runtime
         python_packages tools/requirements-spark.txt
-        broker
+        unpacked nats-server usr/sbin/nats-server "the comparisons with it are left out"
+        unpacked prometheus usr/bin/promtool "alert rules and metrics are not checked by it"
         if [ "$purpose" = bench ] && ! python_packages tools/requirements-bench.txt; then
             say "not installed: $(tr '\n' ' ' <tools/requirements-bench.txt)- the comparisons with it are left out"
         fi

@@ -32,6 +32,7 @@ TELLS_THE_TIME = {
     "um_cffi/commands/tls_init.py": 1,  # from when to when a certificate is valid
     "um_cffi/commands/top.py": 1,  # a column of the output
     "um_cffi/_calling.py": 1,  # how old a message is
+    "um_cffi/monitoring/_exporter.py": 1,  # when metrics pushed over OTLP were read
     "um_cffi/recording/_retention.py": 1,  # how old a segment is
     "um_cffi/recording/_writer.py": 3,  # times in the manifest, and of rows about what was dropped
     "um_cffi/spark/_staging.py": 1,  # how old a file is that a killed write has left

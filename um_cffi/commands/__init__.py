@@ -10,10 +10,23 @@ import os
 import sys
 from collections.abc import Sequence
 
-from um_cffi.commands import completion, doctor, ping, pipeline, pub, record, replay, sub, tls_init, top, topics
+from um_cffi.commands import (
+    completion,
+    doctor,
+    exporter,
+    ping,
+    pipeline,
+    pub,
+    record,
+    replay,
+    sub,
+    tls_init,
+    top,
+    topics,
+)
 from um_cffi.errors import UmError
 
-COMMANDS = (pub, sub, ping, top, topics, record, replay, pipeline, tls_init, doctor, completion)
+COMMANDS = (pub, sub, ping, top, topics, record, replay, pipeline, tls_init, exporter, doctor, completion)
 
 
 def parser() -> argparse.ArgumentParser:

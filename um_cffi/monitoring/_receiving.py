@@ -88,6 +88,7 @@ class Monitor:
         self._receiver: Receiver | WildcardReceiver | None = None
         self._socket: socket.socket | None = None
         self._dropped = 0
+        self._topic = topic if pattern is None else pattern
         if ctx is not None:
             from um_cffi import Receiver, WildcardReceiver
 
@@ -120,6 +121,11 @@ class Monitor:
             return ""
         host, port = self._socket.getsockname()
         return f"{host}:{port}"
+
+    @property
+    def place(self) -> str:
+        """Where records come from, for people."""
+        return f"datagrams at {self.address}" if self._socket is not None else f"topic {self._topic}"
 
     def poll(self, timeout: float | None = None) -> list[Arrival]:
         """What has come, at most some thousand records; waits up to `timeout` seconds (None: for ever) for the first.

@@ -1,4 +1,4 @@
-"""A fleet as OpenMetrics text, written at once: prometheus_client would take seconds for ten thousand objects.
+"""A fleet as text for Prometheus, written at once: prometheus_client would take seconds for ten thousand objects.
 
 Labels of an object are written once and kept beside it, so that a scrape joins texts. Used on the thread of the Fleet.
 """
@@ -45,8 +45,11 @@ def labels_of(each: MonitoredObject) -> dict[str, str]:
     }
 
 
-def head(family: Family) -> str:
-    """What comes before the samples of a metric."""
+def head(family: Family, open_metrics: bool) -> str:
+    """What comes before the samples of a metric, in OpenMetrics or in the older text format of Prometheus."""
+    if not open_metrics:
+        name = f"{family.name}_info" if family.type == "info" else family.sample
+        return f"# HELP {name} {family.help}\n# TYPE {name} {'gauge' if family.type == 'info' else family.type}\n"
     unit = next((unit for unit in ("seconds", "bytes") if family.name.endswith(f"_{unit}")), "")
     told = f"# UNIT {family.name} {unit}\n" if unit else ""
     return f"# TYPE {family.name} {family.type}\n{told}# HELP {family.name} {family.help}\n"
@@ -60,7 +63,7 @@ class FleetText:
         self._labels: dict[Key, str] = {}
         self._plans: dict[tuple[str, ...], list[tuple[int, Member]]] = {}
 
-    def render(self, now: float) -> list[bytes]:
+    def render(self, now: float, open_metrics: bool = True) -> list[bytes]:
         """All samples of the fleet, in pieces of up to megabytes; the line that ends the text is not there."""
         parts: list[str] = []
         groups: dict[tuple[str, tuple[str, ...]], tuple[list[str], list[tuple[int, ...]]]] = {}
@@ -82,11 +85,11 @@ class FleetText:
             for at, member in self._plan(kind, names):
                 written.setdefault(member.family, []).append(_samples(member, objects, columns[at]))
         for family, samples in written.items():
-            parts.append(head(family))
+            parts.append(head(family, open_metrics))
             parts += samples
-        self._topics(parts)
-        self._processes(parts, now)
-        self._slow(parts)
+        self._topics(parts, open_metrics)
+        self._processes(parts, now, open_metrics)
+        self._slow(parts, open_metrics)
         return list(map(str.encode, parts))
 
     def _plan(self, kind: str, names: tuple[str, ...]) -> list[tuple[int, Member]]:
@@ -97,11 +100,11 @@ class FleetText:
             self._plans[names] = plan
         return plan
 
-    def _topics(self, parts: list[str]) -> None:
+    def _topics(self, parts: list[str], open_metrics: bool) -> None:
         topics = self._fleet.objects("topic")
         if not topics:
             return
-        parts.append(head(TOPIC))
+        parts.append(head(TOPIC, open_metrics))
         for each in topics:
             about = {**labels_of(each), "source": "", "object": "", "topic": each.source}
             for session in each.sessions or ("",):
@@ -109,19 +112,19 @@ class FleetText:
                 about["object"] = f"{each.object_id:x}"
                 parts.append(f"{TOPIC.name}_info{{{labels(about)}}} 1\n")
 
-    def _processes(self, parts: list[str], now: float) -> None:
+    def _processes(self, parts: list[str], now: float, open_metrics: bool) -> None:
         processes = self._fleet.processes()
         told = [
             (labels({"host": each.host, "application": each.application, "process": str(each.process_id)}), each)
             for each in processes
         ]
-        parts.append(head(UP))
+        parts.append(head(UP, open_metrics))
         parts += [f"{UP.name}{{{about}}} {0 if each.silent else 1}\n" for about, each in told]
-        parts.append(head(AGE))
+        parts.append(head(AGE, open_metrics))
         parts += [f"{AGE.name}{{{about}}} {max(0.0, now - each.last_seen):.3f}\n" for about, each in told]
 
-    def _slow(self, parts: list[str]) -> None:
-        parts.append(head(SLOW))
+    def _slow(self, parts: list[str], open_metrics: bool) -> None:
+        parts.append(head(SLOW, open_metrics))
         for slow in self._fleet.slow_receivers(SLOWEST):
             about = labels_of(slow.object)
             about["topic"] = slow.topics[0] if len(slow.topics) == 1 else ""
