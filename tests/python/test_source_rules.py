@@ -36,6 +36,7 @@ TELLS_THE_TIME = {
     "um_cffi/recording/_retention.py": 1,  # how old a segment is
     "um_cffi/recording/_writer.py": 3,  # times in the manifest, and of rows about what was dropped
     "um_cffi/spark/_staging.py": 1,  # how old a file is that a killed write has left
+    "um_cffi/web/_desk.py": 1,  # when events were, for the page
 }
 # What the library may do with um_clock_wall_ns(): stamp messages, and mix it into random seeds.
 WALL_READERS = {"csrc/base/um_clock.h", "csrc/base/um_random.c", "csrc/net/um_loop.c"}

@@ -23,10 +23,11 @@ from um_cffi.commands import (
     tls_init,
     top,
     topics,
+    web,
 )
 from um_cffi.errors import UmError
 
-COMMANDS = (pub, sub, ping, top, topics, record, replay, pipeline, tls_init, exporter, doctor, completion)
+COMMANDS = (pub, sub, ping, top, topics, record, replay, pipeline, tls_init, exporter, web, doctor, completion)
 
 
 def parser() -> argparse.ArgumentParser:
