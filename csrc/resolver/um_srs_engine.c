@@ -211,6 +211,11 @@ void um_srs_peer_stats(const struct um_srs_peer *peer, struct um_srs_client_stat
     out->active_sources = peer->session != NULL ? peer->session->source_count : 0;
 }
 
+uint64_t um_srs_peer_id(const struct um_srs_peer *peer)
+{
+    return peer->id;
+}
+
 uint32_t um_srs_peer_ip(const struct um_srs_peer *peer)
 {
     return peer->address->ip;

@@ -107,7 +107,8 @@ size_t um_srs_engine_topics(const struct um_srs_engine *engine);
 /* Registered clients one after the other; start with NULL. */
 struct um_srs_peer *um_srs_engine_next_client(const struct um_srs_engine *engine, const struct um_srs_peer *after);
 void um_srs_peer_stats(const struct um_srs_peer *peer, struct um_srs_client_stats *out);
-uint32_t um_srs_peer_ip(const struct um_srs_peer *peer);
+uint64_t um_srs_peer_id(const struct um_srs_peer *peer); /* of the registration: never used again */
+uint32_t um_srs_peer_ip(const struct um_srs_peer *peer); /* network order */
 uint16_t um_srs_peer_port(const struct um_srs_peer *peer);
 uint32_t um_srs_peer_session(const struct um_srs_peer *peer);
 

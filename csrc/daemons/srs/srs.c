@@ -1,7 +1,7 @@
 /* srs: the resolution service. Contexts tell it their sources and what they want
  * to receive by TCP, and it tells them of the sources they want. Command line,
  * configuration, log, pid file and signals; the server in srs_server.c runs in
- * the loop of the main thread. */
+ * the loop of the main thread, the monitor in srs_monitor.c beside it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
@@ -17,6 +17,7 @@
 #include "net/um_loop.h"
 #include "net/um_notify.h"
 #include "srs_log.h"
+#include "srs_monitor.h"
 #include "srs_server.h"
 #include "srs_settings.h"
 
@@ -165,14 +166,19 @@ static int run(struct stopper *stopper, const struct srs_settings *settings)
     if (settings->debug_monitor) {
         um_log(UM_LOG_WARNING, "SRS-um-13", "debug-monitor is not supported by this version: it is ignored");
     }
-    if (settings->monitor.topic != NULL) {
-        um_log(UM_LOG_WARNING, "SRS-um-14",
-               "daemon-monitor is not supported by this version: nothing is published on topic[%s]",
-               settings->monitor.topic);
+    if (settings->monitor.topic != NULL && settings->monitor.protobuf) {
+        um_log(UM_LOG_WARNING, "SRS-um-17", "monitor-format pb is not supported by this version: records are JSON");
     }
-    struct srs_server *server = srs_server_start(stopper->loop, settings, NULL, NULL);
+    struct srs_monitor *monitor = srs_monitor_create(stopper->loop, settings);
+    struct srs_server *server =
+        srs_server_start(stopper->loop, settings, monitor != NULL ? srs_monitor_event : NULL, monitor);
     if (server == NULL) {
+        srs_monitor_stop(monitor);
+        srs_monitor_destroy(monitor);
         return 1;
+    }
+    if (monitor != NULL) {
+        srs_monitor_start(monitor, srs_server_engine(server));
     }
     /* Not before the port is its own: a second start that fails leaves the file of the first alone. */
     bool written = write_pid_file(settings->pid_file);
@@ -186,7 +192,9 @@ static int run(struct stopper *stopper, const struct srs_settings *settings)
     if (written && settings->pid_file != NULL) {
         unlink(settings->pid_file);
     }
+    srs_monitor_stop(monitor);
     srs_server_stop(server);
+    srs_monitor_destroy(monitor);
     return written ? 0 : 1;
 }
 
@@ -216,6 +224,9 @@ static int with_settings(const struct arguments *arguments, struct srs_settings 
 {
     if (arguments->file != NULL && !srs_settings_load(settings, arguments->file, stderr)) {
         fprintf(stderr, "%s: %s: not a valid configuration file (its schema: %s --xsd)\n", path, arguments->file, path);
+        return 1;
+    }
+    if (settings->monitor.topic != NULL && !srs_monitor_check(settings, stderr)) {
         return 1;
     }
     if (arguments->validate) {

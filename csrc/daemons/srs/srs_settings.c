@@ -385,6 +385,16 @@ void srs_settings_each(const struct srs_settings *settings, void (*fn)(void *arg
     report_monitor(&reporter, &settings->monitor);
 }
 
+void srs_settings_each_internal(const struct srs_settings *settings,
+                                void (*fn)(void *arg, const char *path, const char *value), void *arg)
+{
+    struct reporter reporter = {fn, arg};
+    report_number(&reporter, "um-srs.srs.otidmap.shards", OTID_SHARDS);
+    report_number(&reporter, "um-srs.srs.topicmap.shards", 1);
+    report_number(&reporter, "um-srs.srs.routemap.shards", 1);
+    report_number(&reporter, "um-srs.srs.namemap.shards", 1);
+}
+
 static void put_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {

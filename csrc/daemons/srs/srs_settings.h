@@ -10,6 +10,8 @@
 
 #define SRS_CATEGORIES 7 /* publishing intervals: enum srs_interval without the default */
 #define SRS_ATTRIBUTES_MAX 256
+#define SRS_INTERVAL_MIN_MS UINT64_C(200) /* of publishing; 0: off */
+#define SRS_INTERVAL_MAX_MS UINT64_C(7776000000)
 
 enum srs_log_roll { SRS_ROLL_DISABLE, SRS_ROLL_DAILY, SRS_ROLL_HOURLY };
 enum srs_log_compression { SRS_COMPRESS_NONE, SRS_COMPRESS_ZIP, SRS_COMPRESS_GZIP };
@@ -65,6 +67,11 @@ struct srs_settings {
 /* Elements of publishing-interval, in the order of enum srs_interval. */
 extern const char *const srs_interval_names[SRS_INTERVAL_COUNT];
 
+static inline bool srs_interval_good(uint64_t ms)
+{
+    return ms == 0 || (ms >= SRS_INTERVAL_MIN_MS && ms <= SRS_INTERVAL_MAX_MS);
+}
+
 /* The XML schema of configuration files. */
 extern const char srs_schema[];
 
@@ -79,5 +86,8 @@ void srs_settings_dump(const struct srs_settings *settings, FILE *out);
 /* Calls fn for each option and its value, by its path "um-srs.srs.port". */
 void srs_settings_each(const struct srs_settings *settings, void (*fn)(void *arg, const char *path, const char *value),
                        void *arg);
+/* The same for options that the service accepts and does not use. */
+void srs_settings_each_internal(const struct srs_settings *settings,
+                                void (*fn)(void *arg, const char *path, const char *value), void *arg);
 
 #endif
