@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/um_utf8.h"
+
 struct cursor {
     const char *at, *end;
     const char *why; /* the first thing that was wrong */
@@ -206,29 +208,12 @@ const uint64_t *um_json_number(const struct um_json_object *object, const char *
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character that the text begins with; 0: it begins with none. */
-static size_t character_len(const unsigned char *text)
-{
-    size_t len = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : 4;
-    if (len == 4 && (text[0] < 0xf0 || text[0] > 0xf4)) {
-        return 0;
-    }
-    for (size_t i = 1; i < len; i++) {
-        if ((text[i] & 0xc0) != 0x80) { /* the NUL at the end, too */
-            return 0;
-        }
-    }
-    bool too_long = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool no_character = (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf4 && text[1] >= 0x90);
-    return too_long || no_character ? 0 : len;
-}
-
 void um_json_put_text(FILE *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
     fputc('"', out);
     while (*at != '\0') {
-        size_t len = character_len(at);
+        size_t len = um_utf8_len(at);
         if (len == 0) {
             fputs("\\ufffd", out);
         } else if (*at == '"' || *at == '\\') {

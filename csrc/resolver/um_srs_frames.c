@@ -322,22 +322,27 @@ static void on_record(struct um_srs_peer *peer, const struct um_lbmsrs_record *r
         break;
     case UM_LBMSRS_RIR:
         stats->rir_received++;
+        report(peer, "RIR", topic, NULL);
         srs_on_rir(peer, record);
         break;
     case UM_LBMSRS_RDR:
         stats->rdr_received++;
+        report(peer, "RDR", topic, NULL);
         srs_on_rdr(peer, record);
         break;
     case UM_LBMSRS_WIR:
         stats->wir_received++;
+        report(peer, "WIR", topic, NULL);
         srs_on_wir(peer, record);
         break;
     case UM_LBMSRS_WDR:
         stats->wdr_received++;
+        report(peer, "WDR", topic, NULL);
         srs_on_wdr(peer, record);
         break;
     case UM_LBMSRS_SLR:
         stats->slr_received++;
+        report(peer, "SLR", topic, (const char *)record->source.ptr);
         srs_on_slr(peer, record);
         break;
     default: /* ends of interest are the SRS's to send */

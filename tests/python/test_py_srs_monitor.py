@@ -6,7 +6,9 @@ import json
 import re
 import signal
 import socket
+import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ from typing import Any
 import pytest
 from hosts import Process, program
 from pairs import HANG, loopback, until
-from srs_client import RIR, WIR, SrsClient
+from protos import message_class
+from srs_client import RDR, RIR, WDR, WIR, SrsClient
 
 from um_cffi import Context, MessageType, Receiver
 
@@ -42,11 +45,17 @@ def config(folder: Path, inside: str, options: list[tuple[str, str, str]] = OPTI
     return path
 
 
+def read_json(data: bytes) -> Any:
+    assert data.endswith(b"}\0")
+    return json.loads(data[:-1])
+
+
 class Service:
     """A daemon with a monitor, and a receiver of what it publishes."""
 
-    def __init__(self, folder: Path, inside: str) -> None:
-        self.records: list[dict[str, Any]] = []
+    def __init__(self, folder: Path, inside: str, read: Callable[[bytes], Any] = read_json) -> None:
+        self.read = read
+        self.records: list[Any] = []
         self.config = folder / "asker.cfg"
         self.config.write_text("".join(f"context {name} {value}\n" for name, value in LOCAL.items()) + SLOW)
         self.process = Process([program("srs"), str(config(folder, inside))])
@@ -73,17 +82,15 @@ class Service:
         assert status != 0 or len(found) == len(commands), done.stdout
         return [str(answer) for answer in found]
 
-    def next(self, good: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    def next(self, good: Callable[[Any], object]) -> Any:
         """The next record that is wanted; those before it are forgotten."""
-        found: list[dict[str, Any]] = []
+        found: list[Any] = []
 
         def there() -> bool:
             batch = self.receiver.recv_batch(timeout=0.1)
             for message in batch.messages() if batch is not None else ():
                 if message.type == MessageType.DATA:
-                    text = bytes(message.data)
-                    assert text.endswith(b"}\0")
-                    self.records.append(json.loads(text[:-1]))
+                    self.records.append(self.read(bytes(message.data)))
             while self.records and not found:
                 record = self.records.pop(0)
                 if good(record):
@@ -93,7 +100,7 @@ class Service:
         until(there)
         return found[0]
 
-    def of(self, category: str, session: int | None = None) -> dict[str, Any]:
+    def of(self, category: str, session: int | None = None) -> Any:
         """The next record of a category, or of a client in it."""
         wanted = None if session is None else f"0x{session:08x}"
         return self.next(
@@ -116,8 +123,8 @@ def values(record: dict[str, Any]) -> dict[str, int]:
 def service(tmp_path: Path) -> Iterator[Callable[[str], Service]]:
     running: list[Service] = []
 
-    def one(inside: str) -> Service:
-        running.append(Service(tmp_path, inside))
+    def one(inside: str, read: Callable[[bytes], Any] = read_json) -> Service:
+        running.append(Service(tmp_path, inside, read))
         return running[-1]
 
     yield one
@@ -125,7 +132,7 @@ def service(tmp_path: Path) -> Iterator[Callable[[str], Service]]:
         each.close()
 
 
-Start = Callable[[str], Service]
+Start = Callable[..., Service]
 
 
 def synchronize(*clients: SrsClient) -> None:
@@ -272,6 +279,79 @@ def test_nothing_is_published_without_an_interval_and_nothing_done_without_permi
     assert answers[6] == "SRS Version 6.17"
     batch = monitored.receiver.recv_batch(timeout=0.5)  # longer than the shortest interval
     assert batch is None or not [m for m in batch.messages() if m.type == MessageType.DATA]
+
+
+def test_in_protobuf_records_are_monitoring_packets(service: Start, tmp_path: Path) -> None:
+    message = message_class(tmp_path, "SRSMonMsg")
+
+    def read(data: bytes) -> Any:
+        signature, kind, head, body, filler = struct.unpack_from(">IHHHH", data)
+        assert (signature, kind, filler, len(data)) == (0x1B33041B, 10, 0, 12 + head + body)
+        entries, length = struct.unpack_from(">HH", data, 12)
+        assert (entries, length) == (4, head)
+        assert bytes((0, 3, 0, 2, 2, 1)) in data[12 : 12 + head]  # protobuf, version 1
+        return message.FromString(data[12 + head :])
+
+    monitored = service(ALLOWED + "<monitor-format>pb</monitor-format>", read)
+
+    def snapshot(category: str) -> Any:
+        assert monitored.ask(f"snap {category}") == [f"snap {category} - OK!"]
+        record = monitored.next(lambda _: True)
+        assert record.attributes.sender_ipv4_address == "127.0.0.1"
+        assert record.attributes.process_id == monitored.process.pid
+        assert abs(record.attributes.timestamp - time.time()) < 1000
+        return record
+
+    with SrsClient(monitored.port, 0x11).join() as client:
+        client.batch(client.sir(1, "orders"), client.sir(2, "quotes"), client.sdr(2, "quotes"), client.sdr(7, "none"))
+        client.batch(client.want(RIR, "news"), client.want(RDR, "news"), client.want(WIR, "^q"), client.want(WDR, "^q"))
+        client.batch(client.slr(client.otid(1), "orders"))
+        synchronize(client)
+        stats = snapshot("SRS_STATS").stats
+        assert (stats.srs.active_clients_count, stats.srs.clients_active_sir_count) == (1, 1)
+        assert (stats.srs.clients_next_client_id, stats.HasField("um_client")) == (2, False)
+        assert snapshot("SRS_ERROR_STATS").stats.srs_error.clients_invalid_sdr_no_topic_match_count == 1
+        mine = snapshot("UM_CLIENT_STATS").stats.um_client
+        host, port = client.socket.getsockname()
+        assert (mine.um_client_info.ip, mine.um_client_info.port) == (host, port)
+        assert mine.um_client_info.session_id == "0x00000011"
+        assert (mine.client_sir_received_count, mine.client_max_concurrent_sir_count) == (2, 2)
+        assert snapshot("UM_CLIENT_ERROR_STATS").stats.um_client_error.client_invalid_sdr_received_count == 1
+    until(lambda: snapshot("SRS_STATS").stats.srs.clients_disconnects_count == 1)
+    configs = snapshot("CONFIG_OPTS").configs
+    assert (configs.srs_interface, configs.daemon_log_max_history) == ("127.0.0.1", "10")
+    assert configs.daemon_monitor_remote_snapshot_request_allow == "true"
+    assert configs.daemon_monitor_publishing_interval_um_client_error_stats == "0"
+    attributes = [(each.scope, each.name, each.value) for each in configs.daemon_monitor_lbm_attributes]
+    assert attributes == OPTIONS
+    assert snapshot("INTERNAL_CONFIG_OPTS").configs.internal.srs_otidmap_shards == "4"
+    assert monitored.ask("snap CONNECTION_EVENTS") == ["snap CONNECTION_EVENTS - OK!"]
+    kinds = []
+    while not kinds or kinds[-1] != "um_client_disconnect":
+        events = monitored.next(lambda record: record.HasField("events")).events
+        assert events.um_client_info.session_id == "0x00000011"
+        (kind,) = [field.name for field, _ in events.ListFields() if field.name != "um_client_info"]
+        kinds.append(kind)
+    sources = ["source_info_records"] * 2 + ["source_delete_records"] * 2
+    interest = ["receiver_info_records", "receiver_delete_records"]
+    patterns = ["wildcard_receiver_info_records", "wildcard_receiver_delete_records"]
+    rest = ["source_leave_records", "um_client_disconnect"]
+    assert kinds == ["um_client_connect", *sources, *interest, *patterns, *rest]
+
+
+def test_in_protobuf_a_record_has_all_values_when_one_has_changed(service: Start, tmp_path: Path) -> None:
+    """A field that is 0 is not there: it could not be told from one that has not changed."""
+    message = message_class(tmp_path, "SRSMonMsg")
+    monitored = service(
+        "<monitor-format>pb</monitor-format><ping-interval>100</ping-interval>"
+        "<publishing-interval><srs-stats>200</srs-stats></publishing-interval>",
+        lambda data: message.FromString(data[12 + int.from_bytes(data[6:8], "big") :]),
+    )
+    monitored.next(lambda _: True)
+    with SrsClient(monitored.port, 0x11).join():
+        monitored.next(lambda record: record.stats.srs.active_clients_count == 1)
+    last = monitored.next(lambda record: record.stats.srs.clients_disconnects_count == 1)
+    assert (last.stats.srs.active_clients_count, last.stats.srs.clients_connects_count) == (0, 1)
 
 
 def test_a_flood_of_commands_is_bounded_and_resolution_goes_on(service: Start) -> None:

@@ -166,9 +166,6 @@ static int run(struct stopper *stopper, const struct srs_settings *settings)
     if (settings->debug_monitor) {
         um_log(UM_LOG_WARNING, "SRS-um-13", "debug-monitor is not supported by this version: it is ignored");
     }
-    if (settings->monitor.topic != NULL && settings->monitor.protobuf) {
-        um_log(UM_LOG_WARNING, "SRS-um-17", "monitor-format pb is not supported by this version: records are JSON");
-    }
     struct srs_monitor *monitor = srs_monitor_create(stopper->loop, settings);
     struct srs_server *server =
         srs_server_start(stopper->loop, settings, monitor != NULL ? srs_monitor_event : NULL, monitor);

@@ -90,5 +90,6 @@ char *srs_record_json(const struct srs_record *record, size_t *len)
         free(text);
         return NULL;
     }
+    (*len)++; /* the NUL */
     return text;
 }

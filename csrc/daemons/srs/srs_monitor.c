@@ -4,6 +4,7 @@
  * waits, sends or formats. */
 #include "srs_monitor.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <lbm/lbm.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@ struct srs_monitor {
     lbm_src_t *src;
     pthread_t thread;
     bool started;
+    uint32_t host;               /* address of its context, network order */
     struct srs_records *records; /* monitor's thread, and the loop while that thread waits for it */
     uint64_t sample_due_ns;      /* monitor's thread, as below */
     uint64_t patience_ns;        /* until when this publication may wait for receivers */
@@ -84,8 +86,10 @@ static void publish(void *arg, const struct srs_record *record)
 {
     struct srs_monitor *monitor = arg;
     size_t len;
-    char *text = srs_record_json(record, &len);
-    if (text != NULL && send_record(monitor, text, len + 1)) {
+    char *text = monitor->settings.monitor.protobuf
+                     ? srs_record_packet(record, monitor->host, monitor->settings.application_id, &len)
+                     : srs_record_json(record, &len);
+    if (text != NULL && send_record(monitor, text, len)) {
         monitor->published++;
     } else {
         monitor->lost_records++;
@@ -207,12 +211,18 @@ static void *run(void *arg)
 
 /* ---- what comes from the other threads -------------------------------------------------- */
 
+/* JSON has no records of interest and of leaves. */
+static bool has_form(const struct srs_monitor *monitor, const char *type)
+{
+    return monitor->settings.monitor.protobuf || type[0] == 'U' || strcmp(type, "SIR") == 0 || strcmp(type, "SDR") == 0;
+}
+
 void srs_monitor_event(void *arg, const char *type, uint32_t ip, uint16_t port, uint32_t session_id, const char *topic,
                        const char *source)
 {
     struct srs_monitor *monitor = arg;
     struct srs_event event = {.type = type, .client = {0, ip, port, session_id}, .time = time(NULL)};
-    if (monitor->events == NULL) { /* not allowed, or no memory for them */
+    if (monitor->events == NULL || !has_form(monitor, type)) { /* not allowed, or no memory for them */
         return;
     }
     event.topic = topic != NULL ? um_strdup(topic) : NULL;
@@ -357,6 +367,19 @@ static const char *make_objects(struct srs_monitor *monitor, const struct srs_mo
     return wrong;
 }
 
+/* That of its context, as others see it. */
+static uint32_t own_address(struct srs_monitor *monitor)
+{
+    char address[256];
+    size_t len = sizeof(address);
+    struct in_addr ip = {0};
+    if (lbm_context_str_getopt(monitor->ctx, "resolver_multicast_interface", address, &len) == 0) {
+        address[strcspn(address, "/")] = '\0';
+        inet_pton(AF_INET, address, &ip);
+    }
+    return ip.s_addr;
+}
+
 static void log_start(struct srs_monitor *monitor)
 {
     char bound[256], port[256], address[256];
@@ -428,10 +451,12 @@ struct srs_monitor *srs_monitor_create(struct um_loop *loop, const struct srs_se
     monitor->settings = *settings;
     pthread_mutex_init(&monitor->lock, NULL);
     um_cond_init(&monitor->wake);
-    monitor->records = srs_records_create(publish, monitor);
+    monitor->records = srs_records_create(publish, monitor, settings->monitor.protobuf);
     monitor->events = settings->monitor.events_allowed ? um_calloc(EVENTS_MAX, sizeof(*monitor->events)) : NULL;
     const char *wrong = monitor->records == NULL ? "memory" : make_objects(monitor, &settings->monitor);
-    if (wrong != NULL) {
+    if (wrong == NULL) {
+        monitor->host = own_address(monitor);
+    } else {
         um_log(UM_LOG_ERR, "SRS-um-14", "daemon monitor cannot start, the service goes on without it: %s: %s", wrong,
                lbm_errmsg());
         srs_monitor_stop(monitor);

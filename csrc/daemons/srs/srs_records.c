@@ -133,6 +133,7 @@ struct clients {
 struct srs_records {
     void (*out)(void *arg, const struct srs_record *record);
     void *arg;
+    bool whole;
     struct um_srs_stats sample, published[SRS_INTERVAL_COUNT];
     bool ever[SRS_INTERVAL_COUNT];
     struct clients clients, published_clients[SRS_INTERVAL_COUNT];
@@ -206,22 +207,34 @@ static uint64_t value_at(const void *stats, size_t offset)
     return value;
 }
 
+static bool has_changed(const struct category *category, const void *now, const void *before)
+{
+    for (size_t i = 0; i < category->count; i++) {
+        size_t offset = category->values[i].offset;
+        if (value_at(now, offset) != value_at(before, offset)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* `before`: NULL for all values. */
 static void out_stats(struct srs_records *records, enum srs_interval category, const struct srs_client *client,
                       const void *now, const void *before)
 {
     struct srs_value values[VALUES_MAX];
     struct srs_record record = {.category = category, .client = client, .values = values};
+    if (before != NULL && !has_changed(&categories[category], now, before)) {
+        return;
+    }
     for (size_t i = 0; i < categories[category].count; i++) {
         const struct source_of_value *value = &categories[category].values[i];
         uint64_t number = value_at(now, value->offset);
-        if (before == NULL || number != value_at(before, value->offset)) {
+        if (before == NULL || records->whole || number != value_at(before, value->offset)) {
             values[record.count++] = (struct srs_value){.name = value->name, .number = number};
         }
     }
-    if (record.count > 0) {
-        records->out(records->arg, &record);
-    }
+    records->out(records->arg, &record);
 }
 
 static void publish_service(struct srs_records *records, enum srs_interval category, bool all)
@@ -335,12 +348,13 @@ void srs_records_publish(struct srs_records *records, enum srs_interval category
 
 /* ---- beginning and end ------------------------------------------------------------------------ */
 
-struct srs_records *srs_records_create(void (*out)(void *arg, const struct srs_record *record), void *arg)
+struct srs_records *srs_records_create(void (*out)(void *arg, const struct srs_record *record), void *arg, bool whole)
 {
     struct srs_records *records = um_calloc(1, sizeof(*records));
     if (records != NULL) {
         records->out = out;
         records->arg = arg;
+        records->whole = whole;
     }
     return records;
 }

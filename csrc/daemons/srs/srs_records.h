@@ -45,8 +45,9 @@ struct srs_record {
 
 struct srs_records; /* the newest sample, and what has been published */
 
-/* `out` is called with every record, which is its own for the time of the call. */
-struct srs_records *srs_records_create(void (*out)(void *arg, const struct srs_record *record), void *arg);
+/* `out` is called with every record, which is its own for the time of the call. `whole`: a record of statistics that
+ * have changed has all of its values, not those alone. */
+struct srs_records *srs_records_create(void (*out)(void *arg, const struct srs_record *record), void *arg, bool whole);
 void srs_records_destroy(struct srs_records *records);
 
 /* Copies the counters: on the thread of the engine, while no other function of this file runs. False: no memory; the
@@ -60,7 +61,10 @@ void srs_records_publish(struct srs_records *records, enum srs_interval category
 const char *srs_category_name(enum srs_interval category);
 enum srs_interval srs_category_find(const char *name);
 
-/* The record as JSON with a NUL behind it: free() it. NULL: no memory. *len without the NUL. */
+/* The record as JSON with a NUL behind it: free() it. NULL: no memory. *len with the NUL. */
 char *srs_record_json(const struct srs_record *record, size_t *len);
+/* As a monitoring packet with a protobuf message (SRSMonMsg): free() it. NULL: no memory, or more than a packet takes.
+ * `host` is the address of the monitor in network order. */
+char *srs_record_packet(const struct srs_record *record, uint32_t host, const char *application, size_t *len);
 
 #endif

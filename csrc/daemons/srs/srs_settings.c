@@ -363,9 +363,9 @@ static void report_monitor(const struct reporter *reporter, const struct srs_mon
                  monitor->attributes[i].name);
         report(reporter, path, monitor->attributes[i].value);
     }
-    report(reporter, "um-srs.daemon-monitor.publish-connection-events", booleans[monitor->events_allowed]);
-    report(reporter, "um-srs.daemon-monitor.remote-snapshot-request", booleans[monitor->snapshots_allowed]);
-    report(reporter, "um-srs.daemon-monitor.remote-config-changes-request", booleans[monitor->changes_allowed]);
+    report(reporter, "um-srs.daemon-monitor.publish-connection-events.allow", booleans[monitor->events_allowed]);
+    report(reporter, "um-srs.daemon-monitor.remote-snapshot-request.allow", booleans[monitor->snapshots_allowed]);
+    report(reporter, "um-srs.daemon-monitor.remote-config-changes-request.allow", booleans[monitor->changes_allowed]);
     report(reporter, "um-srs.daemon-monitor.monitor-format", monitor->protobuf ? "pb" : "json");
 }
 
@@ -373,6 +373,7 @@ void srs_settings_each(const struct srs_settings *settings, void (*fn)(void *arg
                        void *arg)
 {
     struct reporter reporter = {fn, arg};
+    report(&reporter, "um-srs.version", "1.0");
     report(&reporter, "um-srs.daemon.log", settings->log.file);
     report(&reporter, "um-srs.daemon.log.type", types[settings->log.file == NULL]);
     report(&reporter, "um-srs.daemon.log.frequency", frequencies[settings->log.frequency]);
@@ -382,6 +383,7 @@ void srs_settings_each(const struct srs_settings *settings, void (*fn)(void *arg
     report(&reporter, "um-srs.daemon.log.compression", compressions[settings->log.compression]);
     report(&reporter, "um-srs.daemon.pid-file", settings->pid_file);
     report_srs(&reporter, settings);
+    report(&reporter, "um-srs.debug-monitor.enabled", booleans[settings->debug_monitor]);
     report_monitor(&reporter, &settings->monitor);
 }
 
