@@ -326,7 +326,7 @@ def test_in_protobuf_records_are_monitoring_packets(service: Start, tmp_path: Pa
     assert attributes == OPTIONS
     assert snapshot("INTERNAL_CONFIG_OPTS").configs.internal.srs_otidmap_shards == "4"
     assert monitored.ask("snap CONNECTION_EVENTS") == ["snap CONNECTION_EVENTS - OK!"]
-    kinds = []
+    kinds: list[str] = []
     while not kinds or kinds[-1] != "um_client_disconnect":
         events = monitored.next(lambda record: record.HasField("events")).events
         assert events.um_client_info.session_id == "0x00000011"

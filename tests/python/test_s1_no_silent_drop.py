@@ -126,6 +126,8 @@ EXEMPT = {
     "transport/udp/um_lbtru_src_session.c:report_odd_requests": REPORT,
     "transport/udp/um_udp_rcv_session.c:warn": CONFLICT,
     "transport/udp/um_udp_stamps.c:um_udp_stamps_before": "times of datagrams, not the datagrams",
+    "daemons/srs/srs_commands.c:take_snapshot": "the answer says so to who asked",
+    "daemons/srs/srs_commands.c:take_interval": "the answer says so to who asked",
 }
 
 
