@@ -2,8 +2,8 @@
 
 fleet
     a model of all objects of a fleet, made of records.
-records
-    the records as dataclasses.
+prometheus
+    the counters of one's own contexts.
 packets
     packets to records and back, without sending or receiving anything.
 """
@@ -13,8 +13,7 @@ from __future__ import annotations
 from um_cffi.monitoring._arrow import to_arrow
 from um_cffi.monitoring._gate import Rates
 from um_cffi.monitoring._receiving import Arrival, Monitor, MonitorCounts, records
-from um_cffi.monitoring.packets import TOPIC, Decoder, MalformedPacket, decode, encode
-from um_cffi.monitoring.records import (
+from um_cffi.monitoring._records import (
     Attributes,
     ContextRecord,
     EventQueueRecord,
@@ -25,6 +24,7 @@ from um_cffi.monitoring.records import (
     TopicState,
     WildcardRecord,
 )
+from um_cffi.monitoring.packets import TOPIC, Decoder, MalformedPacket, decode, encode
 
 __all__ = [
     "TOPIC",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from um_cffi.monitoring import _fields
-from um_cffi.monitoring.records import (
+from um_cffi.monitoring._records import (
     ContextRecord,
     EventQueueRecord,
     ReceiverRecord,

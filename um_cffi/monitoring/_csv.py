@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from um_cffi.monitoring import _fields
 from um_cffi.monitoring._packet import CONTEXT, EVENT_QUEUE, RECEIVER, SOURCE, TOPIC, WILDCARD, MalformedPacket
 from um_cffi.monitoring._packet import printable as _printable
-from um_cffi.monitoring.records import (
+from um_cffi.monitoring._records import (
     Attributes,
     ContextRecord,
     EventQueueRecord,

@@ -10,7 +10,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from um_cffi.monitoring.records import Attributes
+from um_cffi.monitoring._records import Attributes
 
 SIGNATURE = 0x1B33041B
 HEADER = struct.Struct(">IHHHH")  # signature, type, length of the attributes, length of the data, filler

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from um_cffi.errors import InvalidArgument
 from um_cffi.monitoring._gate import Gate, Rates
+from um_cffi.monitoring._records import Record
 from um_cffi.monitoring.packets import TOPIC, Decoder
-from um_cffi.monitoring.records import Record
 
 if TYPE_CHECKING:
     from um_cffi import Batch, Context, Receiver, WildcardReceiver

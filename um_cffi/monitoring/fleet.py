@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 
 from um_cffi.monitoring import _fields
 from um_cffi.monitoring._objects import KINDS, Event, EventLog, Key, MonitoredObject, Process, ProcessKey
-from um_cffi.monitoring.records import (
+from um_cffi.monitoring._records import (
     ContextRecord,
     EventQueueRecord,
     ReceiverRecord,

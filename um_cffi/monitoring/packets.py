@@ -10,7 +10,7 @@ from typing import Any
 
 from um_cffi.monitoring import _csv, _packet
 from um_cffi.monitoring._packet import REASONS, MalformedPacket
-from um_cffi.monitoring.records import Record
+from um_cffi.monitoring._records import Record
 
 __all__ = ["REASONS", "TOPIC", "Decoder", "MalformedPacket", "decode", "encode"]
 

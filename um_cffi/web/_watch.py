@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from um_cffi.monitoring._records import Record
 from um_cffi.monitoring.fleet import Fleet, MonitoredObject, SlowReceiver
-from um_cffi.monitoring.records import Record
 from um_cffi.web._history import FLEET, History
 from um_cffi.web._settings import Settings
 
