@@ -1,6 +1,7 @@
 """`um doctor`: look for what keeps messages from arriving on this host; each finding comes with its remedy.
 
-Takes less than ten seconds, changes nothing, sends nothing beyond this host (multicast with a TTL of 0).
+Takes less than ten seconds, changes nothing, sends nothing beyond this host (multicast with a TTL of 0). With --fleet
+it listens to the monitoring records of all hosts instead, and tells what these say.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from um_cffi.commands import _checks, _common
+from um_cffi.commands import _checks, _common, exporter
+from um_cffi.errors import InvalidArgument
 
-OK, WARN, FAIL = "ok", "warn", "FAIL"
+OK, WARN, FAIL, NOTE = "ok", "warn", "FAIL", "note"
+LISTEN_SECONDS = 8.0  # with --fleet; a look at a fleet takes less than ten seconds, too
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Finding:
 
     name: str
     state: str
-    """ok, warn (works, not well) or FAIL (does not work)."""
+    """ok, warn (works, not well), FAIL (does not work), or note (told, not judged)."""
     text: str
     remedy: str = ""
 
@@ -33,10 +36,24 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "doctor",
-        help="check this host",
-        description="Check interfaces, multicast, buffers, limits, clocks, permissions and firewall. Status 1: a FAIL.",
+        help="check this host, or a fleet",
+        description=(
+            "Check interfaces, multicast, buffers, limits, clocks, permissions and firewall of this host; with --fleet"
+            " what monitoring records tell of all hosts: losses and where they happen, one-sided sessions, resolution,"
+            " blocked sends, slow receivers. Status 1: a FAIL."
+        ),
     )
     parser.add_argument("--json", action="store_true", help="one JSON object for each check")
+    group = parser.add_argument_group("fleet")
+    group.add_argument("--fleet", action="store_true", help="listen to monitoring records and judge what they tell")
+    group.add_argument(
+        "--seconds",
+        type=_common.seconds,
+        default=LISTEN_SECONDS,
+        metavar="S",
+        help="listen so long (8); two intervals of monitoring or more",
+    )
+    exporter.add_monitor_options(parser)
     _common.add_library_options(parser)
     parser.set_defaults(run=run)
 
@@ -47,6 +64,15 @@ def examine(settings: _common.Settings) -> list[Finding]:
     for check in _checks.CHECKS:
         found += _one(check, settings)
     return found
+
+
+def examine_fleet(arguments: argparse.Namespace) -> list[Finding]:
+    """Listen, and run every check of a fleet. UmError or OSError where it cannot be listened."""
+    from um_cffi.commands import _fleet_checks, _fleet_watch
+
+    with exporter.monitor_of(arguments) as monitor:
+        watched = _fleet_watch.watch(monitor, arguments.seconds)
+    return [Finding(*row) for row in _fleet_checks.examine(watched)]
 
 
 def _one(
@@ -72,7 +98,7 @@ def _print_rich(found: list[Finding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    colours = {OK: "green", WARN: "yellow", FAIL: "bold red"}
+    colours = {OK: "green", WARN: "yellow", FAIL: "bold red", NOTE: "dim"}
     table = Table("", "check", "finding", box=None, pad_edge=False)
     for finding in found:
         text = escape(finding.text)
@@ -85,7 +111,10 @@ def _print_rich(found: list[Finding]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings; the status is 1 when there is a FAIL."""
     begin = time.monotonic()
-    found = examine(_common.settings(arguments))
+    for name in ("topic", "pattern", "udp", "group"):
+        if getattr(arguments, name) and not arguments.fleet:
+            raise InvalidArgument(f"--{name}: says where monitoring records come from, which only --fleet looks at")
+    found = examine_fleet(arguments) if arguments.fleet else examine(_common.settings(arguments))
     failed = sum(finding.state == FAIL for finding in found)
     warned = sum(finding.state == WARN for finding in found)
     if arguments.json:
@@ -93,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(json.dumps(asdict(finding)))
     else:
         (_print_rich if _common.has_rich() else _print_plain)(found)
-        good = len(found) - failed - warned
+        good = sum(finding.state == OK for finding in found)
         print(f"{good} ok, {warned} warnings, {failed} failures in {time.monotonic() - begin:.1f} s")
     sys.stdout.flush()
     return 1 if failed else 0

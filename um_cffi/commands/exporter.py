@@ -38,14 +38,20 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """The options of commands that receive monitoring records."""
+def add_monitor_options(parser: argparse.ArgumentParser) -> Any:
+    """The options that say where monitoring records come from; returns their group."""
     group = parser.add_argument_group("records")
     group.add_argument("--topic", default=None, metavar="TOPIC", help="of records (/29west/statistics)")
     group.add_argument("--pattern", metavar="PATTERN", help="of topics of records, in place of --topic")
     group.add_argument("--udp", metavar="[ADDRESS:]PORT", help="listen to datagrams instead, on loopback or ADDRESS")
     group.add_argument("--group", metavar="ADDRESS", help="with --udp: join this multicast group on ADDRESS")
     group.add_argument("--separator", default=",", metavar="C", help="of records in csv (,)")
+    return group
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that keep a model of a fleet."""
+    group = add_monitor_options(parser)
     group.add_argument(
         "--expire", type=_common.seconds, default=60.0, metavar="S", help="forget objects not told of for so long (60)"
     )
@@ -56,7 +62,7 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def monitor_of(arguments: argparse.Namespace) -> Any:
-    """The Monitor that the options of add_record_options() describe, and its context."""
+    """The Monitor that the options of add_monitor_options() describe, and its context."""
     from um_cffi.monitoring import TOPIC, Monitor
 
     if arguments.group and not arguments.udp:
