@@ -39,7 +39,7 @@ python: build
 
 # A wheel and its source distribution in dist/.
 wheel:
-	@tools/bootstrap.sh test
+	@tools/bootstrap.sh wheel
 	@tools/build_wheel.sh dist
 
 # What the demo runs, and neither tests nor benchmarks. SPARK=1 adds the act with Spark, which needs Java and PySpark.

@@ -4,6 +4,7 @@
 #
 #   tools/bootstrap.sh build     compilers and libraries
 #   tools/bootstrap.sh demo      build + the demo's Python packages; with --spark also PySpark and a Java runtime
+#   tools/bootstrap.sh wheel     build + what makes a wheel that runs elsewhere
 #   tools/bootstrap.sh system    the Debian packages of `test`
 #   tools/bootstrap.sh test      everything that `make test` uses (also the default)
 #   tools/bootstrap.sh bench     test + the libraries that `make bench` compares with
@@ -16,6 +17,7 @@ say() { printf '%s\n' "-- $*"; }
 
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler)
 demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2 nftables)
+wheel_packages=("${build_packages[@]}" python3 python3-venv python3-dev)
 test_packages=("${demo_packages[@]}" liblz4-dev liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev redis-tools fish zsh chromium chromium-driver mandoc systemd)
 bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools
     protobuf-compiler libprotobuf-dev flatbuffers-compiler libflatbuffers-dev)
@@ -123,6 +125,10 @@ python_packages() {
 
 case "$purpose" in
     build) system_packages "${build_packages[@]}" ;;
+    wheel)
+        system_packages "${wheel_packages[@]}"
+        python_packages tools/requirements-wheel.txt
+        ;;
     system) system_packages "${test_packages[@]}" ;;
     demo)
         system_packages "${demo_packages[@]}"
@@ -135,6 +141,7 @@ case "$purpose" in
     test | bench)
         if [ "$purpose" = test ]; then system_packages "${test_packages[@]}"; else system_packages "${bench_packages[@]}"; fi
         python_packages tools/requirements-demo.txt
+        python_packages tools/requirements-wheel.txt
         python_packages tools/requirements-test.txt
         java_runtime
         python_packages tools/requirements-spark.txt
@@ -145,7 +152,7 @@ case "$purpose" in
         fi
         ;;
     *)
-        echo "usage: tools/bootstrap.sh [build|demo [--spark]|system|test|bench]" >&2
+        echo "usage: tools/bootstrap.sh [build|demo [--spark]|wheel|system|test|bench]" >&2
         exit 2
         ;;
 esac
