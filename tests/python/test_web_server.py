@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from interpreter import needs_plain_library
 from made_fleet import MadeReception, desk_fleet
 from web_pages import Page, page
 
@@ -24,6 +25,7 @@ from um_cffi.monitoring import Arrival, Attributes, MonitorCounts, ReceiverRecor
 from um_cffi.web import Settings
 from um_cffi.web._app import ASSETS
 
+pytestmark = needs_plain_library
 TOKEN = "0123456789abcdefTOKEN"
 
 

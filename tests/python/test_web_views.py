@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from interpreter import needs_plain_library
 from made_fleet import LBTRM, MadeFleet, crowd, desk_fleet
 
 from um_cffi.monitoring import Attributes, EventQueueRecord, ReceiverRecord, TopicRecord
@@ -16,6 +17,7 @@ from um_cffi.web._limits import ADDRESSES, Buckets
 from um_cffi.web._views import Views
 from um_cffi.web._watch import Watch
 
+pytestmark = needs_plain_library
 WALL = 1_700_000_000.0
 QUIET = {"received": 0, "malformed": 0, "dropped": 0}
 

@@ -65,7 +65,7 @@ class Page:
 @contextlib.contextmanager
 def page(fleet: MadeFleet | None = None, reception: Any = None, **settings: Any) -> Iterator[Page]:
     """Serve until the block ends."""
-    chosen = Settings(port=0, **{"interval": 0.2, "rate": 5_000.0, "burst": 5_000.0, **settings})
+    chosen = Settings(**{"port": 0, "interval": 0.2, "rate": 5_000.0, "burst": 5_000.0, **settings})
     fleet = fleet or desk_fleet()
     desk = Desk(chosen, Watch(chosen), reception or MadeReception(fleet, 0.3))
     begun = threading.Event()

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
     def begun(address: str) -> None:
-        print(f"um web: {address}, records from {monitor.place}", file=sys.stderr, flush=True)
+        print(f"um web: {address} (records from {monitor.place})", file=sys.stderr, flush=True)
         if not settings.loopback and not settings.token:
             print("um web: whoever reaches this address can read the page: see --token-file", file=sys.stderr)
         tell_manager("READY=1")

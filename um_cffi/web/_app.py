@@ -50,6 +50,11 @@ class Site:
         }
         self._index = (ASSETS / "index.html").read_text().replace("{title}", _escaped(settings.title))
         self._streams = 0
+        self._closing = False
+
+    def close(self) -> None:
+        """Let the streams end."""
+        self._closing = True
 
     def app(self) -> Starlette:
         """The application."""
@@ -125,7 +130,7 @@ class Site:
         told: Answer = {}
         quiet = 0.0
         yield b"retry: 3000\n\n"
-        while True:
+        while not self._closing:
             try:
                 answer = await self._desk.ask(question)
             except Busy:

@@ -30,9 +30,9 @@ FAREWELL = 2  # seconds that browsers have to take the last answers
 class _Server(uvicorn.Server):
     """Says when it listens; watches its door."""
 
-    def __init__(self, config: uvicorn.Config, door: Door, begun: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, door: Door, site: Site, begun: Callable[[], None]) -> None:
         super().__init__(config)
-        self._door, self._begun = door, begun
+        self._door, self._site, self._begun = door, site, begun
         self._watching: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -45,6 +45,7 @@ class _Server(uvicorn.Server):
         """Close everything; browsers come again by themselves when there is a page again."""
         if self._watching is not None:
             self._watching.cancel()
+        self._site.close()
         await super().shutdown(sockets)
 
 
@@ -72,7 +73,8 @@ def server(settings: Settings, desk: Desk, begun: Callable[[], None]) -> uvicorn
     """A server of the page, for serve(sockets=[...])."""
     counts = ServerCounts()
     door = Door(settings, counts)
-    app: Any = Guard(Site(settings, desk, counts).app(), settings, counts)
+    site = Site(settings, desk, counts)
+    app: Any = Guard(site.app(), settings, counts)
     config = uvicorn.Config(
         app,
         loop="asyncio",
@@ -88,7 +90,7 @@ def server(settings: Settings, desk: Desk, begun: Callable[[], None]) -> uvicorn
         timeout_graceful_shutdown=FAREWELL,
         backlog=128,
     )
-    return _Server(config, door, begun)
+    return _Server(config, door, site, begun)
 
 
 def run(
