@@ -78,12 +78,13 @@ def monitor_of(arguments: argparse.Namespace) -> Any:
             yield monitor
 
 
-def fleet_of(arguments: argparse.Namespace) -> Any:
-    """The Fleet that the options of add_record_options() describe."""
+def fleet_of(arguments: argparse.Namespace, events: int = 4096) -> Any:
+    """The Fleet that the options of add_record_options() describe, which keeps so many events."""
     from um_cffi.monitoring.fleet import Fleet, Limits
 
     most = arguments.max_objects
-    return Fleet(Limits(objects=most, objects_per_origin=max(1, most * 3 // 4), expire_after=arguments.expire))
+    each = max(1, most * 3 // 4)
+    return Fleet(Limits(objects=most, objects_per_origin=each, expire_after=arguments.expire, events=events))
 
 
 def endpoint(text: str) -> tuple[str, int]:
@@ -111,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from um_cffi.monitoring._exporter import Exporter
 
-        fleet = fleet_of(arguments)
+        fleet = fleet_of(arguments, events=256)  # which nobody asks for here
         with monitor_of(arguments) as monitor:
             exporter = Exporter(monitor, fleet, token)
             pusher = None

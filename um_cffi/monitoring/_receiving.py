@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from um_cffi import Batch, Context, Receiver, WildcardReceiver
 
 PORT = 2933
-AT_ONCE = 2_000  # records decoded before somebody else gets a turn
+AT_ONCE = 500  # records decoded before somebody else gets a turn
 QUEUE_BYTES = 16 << 20
 SOCKET_BYTES = 4 << 20
 _RXQ_OVFL = 40  # SO_RXQ_OVFL of Linux: datagrams dropped so far come with each datagram
