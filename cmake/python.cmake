@@ -35,6 +35,8 @@ endforeach()
 
 install(DIRECTORY ${CMAKE_BINARY_DIR}/systemd/ DESTINATION share/systemd COMPONENT python)
 install(FILES packaging/sysusers/libum.conf DESTINATION share/sysusers COMPONENT python)
+install(FILES packaging/prometheus/um-alerts.yml DESTINATION share/prometheus COMPONENT python)
+install(FILES packaging/grafana/um-fleet.json DESTINATION share/grafana COMPONENT python)
 
 # Beside the commands: `man um` finds them in an environment that is active. The wheel's data folder is its prefix.
 install(DIRECTORY packaging/man/ DESTINATION ${SKBUILD_DATA_DIR}/share/man COMPONENT python FILES_MATCHING PATTERN "*.1")

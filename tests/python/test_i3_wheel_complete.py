@@ -130,12 +130,13 @@ def test_i3_every_command_has_its_manual_page_beside_it(python: Path, built: Bui
     assert commands <= pages and {"um-doctor", "um-top"} <= pages
 
 
-def test_i3_the_services_and_their_user_are_there(python: Path, built: Built) -> None:
+def test_i3_the_services_and_what_belongs_to_them_are_there(python: Path, built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         names = set(archive.namelist())
     units = {path.name.removesuffix(".in") for path in (ROOT / "packaging" / "systemd").glob("*.service.in")}
     assert {f"um_cffi/share/systemd/{name}" for name in units} <= names
-    assert "um_cffi/share/sysusers/libum.conf" in names
+    for name in ("sysusers/libum.conf", "prometheus/um-alerts.yml", "grafana/um-fleet.json"):
+        assert f"um_cffi/share/{name}" in names
 
 
 def test_i3_the_commands_work(python: Path, host: Host, empty: Path) -> None:

@@ -118,11 +118,19 @@ def test_i1_the_install_tree_has_headers_libraries_and_programs(tree: Path) -> N
     assert (tree / "bin" / "minsrc").is_file()
 
 
-def test_i1_the_service_starts_the_installed_daemon(tree: Path) -> None:
-    text = (tree / "share" / "libum" / "systemd" / "lbmrd.service").read_text()
+@pytest.mark.parametrize("name", ["lbmrd", "srs"])
+def test_i1_the_service_starts_the_installed_daemon(tree: Path, name: str) -> None:
+    text = (tree / "share" / "libum" / "systemd" / f"{name}.service").read_text()
     start = next(line for line in text.splitlines() if line.startswith("ExecStart="))
-    assert start.endswith("/bin/lbmrd $LBMRD_OPTIONS") and "@" not in start
-    assert "Type=notify" in text and "NoNewPrivileges=yes" in text
+    assert start.endswith(f"/bin/{name} ${name.upper()}_OPTIONS") and "@" not in start
+
+
+def test_i1_what_belongs_to_operation_is_installed(tree: Path) -> None:
+    shared = tree / "share" / "libum"
+    units = {path.name.removesuffix(".in") for path in (ROOT / "packaging" / "systemd").glob("*.service.in")}
+    assert {path.name for path in (shared / "systemd").iterdir()} == units
+    for name in ("sysusers/libum.conf", "prometheus/um-alerts.yml", "grafana/um-fleet.json"):
+        assert (shared / name).is_file()
 
 
 def test_i1_the_installed_programs_have_manual_pages(tree: Path) -> None:

@@ -187,6 +187,12 @@ def test_o1_what_was_told_once_is_not_judged_and_said_to_be() -> None:
     assert "monitor_interval" in found(watched)["rates"][2]
 
 
+def test_o1_what_cannot_be_judged_is_said() -> None:
+    assert "not in records" in found(seen(*map(good, range(3))))
+    assert "topics" not in found(seen(*map(good, range(3))))
+    assert found(seen([receiver(2)], [receiver(2)]))["topics"][0] == "note"
+
+
 def test_o1_many_troubles_stay_a_few_lines() -> None:
     many = [
         [receiver(2, f"LBTRM:10.0.0.1:14400:{number:08x}:224.1.1.1:14400", lost=now) for number in range(1000)]

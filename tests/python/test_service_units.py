@@ -8,15 +8,21 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hosts import SLOW, Host
+from interpreter import ENV, python
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("UM_BUILD_DIR", ROOT / "build")).resolve()
 NAMES = sorted(path.name.removesuffix(".in") for path in (ROOT / "packaging" / "systemd").glob("*.service.in"))
 EXPOSURE = 2.0  # of 10, as systemd-analyze counts; a service without any protection has 9.6
+PR_SET_MDWE = 65  # since Linux 6.3; before, the call fails, and nothing is forbidden
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 
 
@@ -39,7 +45,7 @@ def unit_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A unit that starts the program of the build tree."""
     path = tmp_path / str(request.param)
     text = (BUILD / "systemd" / request.param).read_text()
-    path.write_text(re.sub(r"^ExecStart=\S*/(?!env )", f"ExecStart={BUILD}/bin/", text, flags=re.MULTILINE))
+    path.write_text(re.sub(r"^ExecStart=(?!/usr/bin/env )\S*/", f"ExecStart={BUILD}/bin/", text, flags=re.MULTILINE))
     return path
 
 
@@ -93,8 +99,9 @@ def test_h3_every_service_keeps_the_rules_of_this_project(name: str) -> None:
 
 def test_the_user_of_the_services_is_the_one_that_is_made() -> None:
     users = {user for name in NAMES for user in values(name, "User")}
+    assert users == {"libum"}
     made = (ROOT / "packaging" / "sysusers" / "libum.conf").read_text()
-    assert users <= {line.split()[1] for line in made.splitlines() if line.startswith("u ")}
+    assert users == {line.split()[1] for line in made.splitlines() if line.startswith("u ")}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,3 +112,33 @@ def test_every_variable_of_a_command_line_is_explained(name: str) -> None:
     (variable,) = re.findall(r"\$(\w+)", start)
     introduction = (BUILD / "systemd" / name).read_text().partition("[Unit]")[0]
     assert file in introduction and f"{variable}=" in introduction
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("um-")])
+def test_the_commands_of_um_start_under_these_rules_and_tell_that_they_are_ready(
+    host: Host, tmp_path: Path, name: str
+) -> None:
+    """No page of memory may become executable (MemoryDenyWriteExecute), where a kernel can forbid it by itself."""
+    command = value(name, "ExecStart").split()[2]
+    forbid = f"ctypes.CDLL(None).prctl({PR_SET_MDWE}, 1, 0, 0, 0)"
+    code = f"import ctypes, os, sys; {forbid}; os.execv(sys.argv[1], sys.argv[1:])"
+    words = [
+        sys.executable,
+        "-c",
+        code,
+        *python("-m", "um_cffi", command, "-i", "127.0.0.1", "--listen", "127.0.0.1:0"),
+    ]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(str(tmp_path / "notify"))
+        told.settimeout(60 * SLOW)
+        process = host.start_command(*words, env={**ENV, "NOTIFY_SOCKET": str(tmp_path / "notify")})
+        assert told.recv(100) == b"READY=1"
+    process.signal(signal.SIGTERM)
+    assert process.wait() in (0, -signal.SIGTERM), process.output  # systemd takes either as a good end
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("um-")])
+def test_a_service_of_um_starts_a_command_that_there_is(name: str) -> None:
+    command = value(name, "ExecStart").split()[2]
+    assert (ROOT / "packaging" / "man" / "man1" / f"um-{command}.1").is_file()
+    assert name == f"um-{command}.service"

@@ -58,8 +58,9 @@ def records(watched: Watched) -> list[Row]:
     if not len(fleet):
         text = f"no monitoring record has come in {watched.seconds:.0f} s"
         remedy = (
-            "set `context monitor_interval 5` (seconds) in the processes to be watched; look with the configuration"
-            " (-c), or the --udp, that they send with; um doctor tells whether topics are found here"
+            "set `context monitor_interval 5` (seconds), or LBM_MONITOR_INTERVAL=5, for the processes to be watched;"
+            " look with the configuration (-c), or the --udp, that they send with; um doctor tells whether topics are"
+            " found here"
         )
         return [("records", "FAIL", text, remedy)]
     hosts = len({each.host for each in fleet.processes()})
@@ -398,13 +399,20 @@ def queues(watched: Watched) -> list[Row]:
     return rows
 
 
-def beyond(_: Watched) -> list[Row]:
-    """What no record tells."""
+def beyond(watched: Watched) -> list[Row]:
+    """What no record tells, and what none has told."""
     text = (
         "records have numbers, no options: buffers that the kernel has clamped, interfaces, TTLs, firewalls and clocks"
         " are told by um doctor on each host"
     )
-    return [("not in records", "note", text, "")]
+    rows: list[Row] = [("not in records", "note", text, "")]
+    if watched.fleet.objects("receiver") and not watched.fleet.objects("topic"):
+        text = (
+            "nobody tells its topics (`receiver monitor_interval 5`): who wants a session and has no receiver of it, or"
+            " finds no source, is not seen"
+        )
+        rows.append(("topics", "note", text, ""))
+    return rows
 
 
 CHECKS: tuple[Callable[[Watched], list[Row]], ...] = (
