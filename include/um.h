@@ -315,6 +315,53 @@ typedef struct um_context_stats_stct {
     uint64_t service_invalid;      /**< what they sent that makes no sense */
 } um_context_stats_t;
 
+/* Controllers of lbmmon.h. */
+struct lbmmon_rctl_t_stct;
+struct lbmmon_sctl_t_stct;
+
+/** What a controller of lbmmon (lbmmon_rctl_create()) has received, since its creation. */
+typedef struct um_mon_rcv_stats_stct {
+    uint64_t packets;      /**< packets of any kind */
+    uint64_t malformed;    /**< of those, with a head or attributes that make no sense */
+    uint64_t unknown;      /**< of those, of a type that this version or their format does not know */
+    uint64_t undecodable;  /**< of those, refused by their format */
+    uint64_t dropped;      /**< beside those, transport lbm: came while 16 MiB or 65,536 packets waited */
+    uint64_t not_received; /**< times the transport failed to receive */
+} um_mon_rcv_stats_t;
+
+/**
+ * Fills in *stats, which is the caller's and `size` bytes large, with the counts of a receive controller of lbmmon.h.
+ * Returns 0, or -1 with LBMMON_EINVAL for a controller that is NULL or was inherited through fork, LBM_EINVAL when
+ * stats is NULL. Any thread. May be called in a context-thread callback: yes.
+ */
+LBMExpDLL int um_mon_rcv_stats_sized(struct lbmmon_rctl_t_stct *control, um_mon_rcv_stats_t *stats, size_t size);
+
+/** As um_mon_rcv_stats_sized() with the size of the caller's structure. */
+static inline int um_mon_rcv_stats(struct lbmmon_rctl_t_stct *control, um_mon_rcv_stats_t *stats)
+{
+    return um_mon_rcv_stats_sized(control, stats, sizeof *stats);
+}
+
+/** What a controller of lbmmon (lbmmon_sctl_create()) has sent, since its creation. */
+typedef struct um_mon_src_stats_stct {
+    uint64_t packets;     /**< packets given to the transport */
+    uint64_t not_read;    /**< samples left out because the statistics of the object could not be read */
+    uint64_t not_written; /**< records that the format refused */
+    uint64_t not_sent;    /**< packets dropped because the transport did not take them in time, or at all */
+} um_mon_src_stats_t;
+
+/**
+ * Fills in *stats, which is the caller's and `size` bytes large, with the counts of a source controller of lbmmon.h.
+ * Results and threads as um_mon_rcv_stats_sized().
+ */
+LBMExpDLL int um_mon_src_stats_sized(struct lbmmon_sctl_t_stct *control, um_mon_src_stats_t *stats, size_t size);
+
+/** As um_mon_src_stats_sized() with the size of the caller's structure. */
+static inline int um_mon_src_stats(struct lbmmon_sctl_t_stct *control, um_mon_src_stats_t *stats)
+{
+    return um_mon_src_stats_sized(control, stats, sizeof *stats);
+}
+
 /**
  * Fills in *stats, which is the caller's and `size` bytes large. Returns 0; -1 with LBM_EINVAL, LBM_EOP for a context
  * of lbm_context_reactor_only_create(), or as um_rcv_stats_sized() when a thread cannot be asked. Any thread. May be

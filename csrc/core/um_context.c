@@ -18,6 +18,7 @@
 #include "core/um_immediate.h"
 #include "core/um_mim_receiver.h"
 #include "core/um_mim_sender.h"
+#include "core/um_monitored.h"
 #include "core/um_object_counts.h"
 #include "core/um_receiver.h"
 #include "core/um_request.h"
@@ -139,7 +140,7 @@ static void um_context_name_enter(lbm_context_t *ctx)
 {
     const char *name = ctx->opts.context_name;
     bool duplicate = false;
-    if (name == NULL || name[0] == '\0') {
+    if (name == NULL || name[0] == '\0' || strcmp(name, UM_MONITORING_CONTEXT_NAME) == 0) {
         return;
     }
     struct um_list *node;
@@ -373,6 +374,7 @@ int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool 
     um_context_name_enter(ctx);
     ctx->magic = UM_CONTEXT_MAGIC;
     um_object_count(UM_OBJECT_CONTEXT, 1);
+    um_monitored_context_created(ctx);
     *out = ctx;
     return 0;
 }
@@ -457,10 +459,16 @@ static int um_context_close_for_good(void *arg)
 int um_context_delete(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
 {
     struct um_context_close_call call = {ctx, api};
+    bool told;
     if (um_context_check(ctx, api) < 0 || um_event_cancel_check(cbinfo, api) < 0 ||
-        um_loop_call_api(ctx->loop, api, um_context_close_for_good, &call) < 0) {
+        um_loop_refuses(ctx->loop, api) < 0 || um_monitored_closing(ctx, ctx->loop, &told) < 0) {
         return -1;
     }
+    if (um_loop_call_api(ctx->loop, api, um_context_close_for_good, &call) < 0) {
+        um_monitored_closed(told, ctx, false);
+        return -1;
+    }
+    um_monitored_closed(told, ctx, true);
     um_context_free(ctx);
     um_object_count(UM_OBJECT_CONTEXT, -1);
     if (cbinfo != NULL && cbinfo->cbproc != NULL) {

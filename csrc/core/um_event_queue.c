@@ -16,6 +16,7 @@
 #include "base/um_timer.h"
 #include "base/um_wait.h"
 #include "base/um_fork.h"
+#include "core/um_monitored.h"
 
 #define UM_EVENT_QUEUE_MAGIC 0x554d4551u /* "UMEQ" */
 #define UM_MEAN_WEIGHT 8                 /* exponentially weighted means: 1/8 of each new sample */
@@ -482,6 +483,13 @@ int um_event_queue_create(lbm_event_queue_t **out, lbm_event_queue_monitor_proc 
     evq->monitor = proc;
     evq->monitor_clientd = clientd;
     um_event_queue_init(evq);
+    const struct um_monitor_settings settings = {.interval_sec = evq->opts.monitor_interval,
+                                                 .transport = evq->opts.monitor_transport,
+                                                 .format = evq->opts.monitor_format,
+                                                 .transport_opts = evq->opts.monitor_transport_opts,
+                                                 .format_opts = evq->opts.monitor_format_opts,
+                                                 .appid = evq->opts.monitor_appid};
+    um_monitored_created(UM_MONITORED_EVENT_QUEUE, evq, &settings);
     *out = evq;
     return 0;
 }
@@ -535,12 +543,17 @@ int um_event_queue_delete(lbm_event_queue_t *evq)
         return um_error(UM_EOP, "CoreApi-1040-4",
                         "lbm_event_queue_delete: %d threads are dispatching; unblock and join them first", dispatchers);
     }
+    bool told;
+    if (um_monitored_closing(evq, NULL, &told) != 0) {
+        return -1;
+    }
     um_event_queue_shutdown(evq);
     evq->magic = 0;
     um_event_discard_all(&evq->events); /* unblock events that nobody took */
     um_options_clear(UM_SCOPE_EVENT_QUEUE, &evq->opts);
     pthread_cond_destroy(&evq->wake);
     pthread_mutex_destroy(&evq->lock);
+    um_monitored_closed(told, evq, true); /* its address is nobody else's yet */
     um_free(evq);
     return 0;
 }

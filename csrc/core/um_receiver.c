@@ -8,6 +8,7 @@
 #include "base/um_mem.h"
 #include "config/um_shared_options.h"
 #include "core/um_hfx.h"
+#include "core/um_monitored.h"
 #include "core/um_object_counts.h"
 #include "core/um_rcv_private.h"
 #include "wire/um_source_string.h"
@@ -514,6 +515,7 @@ static int create_on_loop(void *arg)
     atomic_fetch_add(&rcv->ctx->live_objects, 1);
     um_object_count(UM_OBJECT_RECEIVER, 1);
     um_timer_arm(um_rcv_wheel(rcv->topic), &rcv->timer, 0);
+    um_monitored_receiver_created(rcv);
     if (create->hfx != NULL) {
         *create->hfxrcvp = rcv->hf->member;
         um_hfx_member_open(rcv->hf->member);
@@ -663,7 +665,13 @@ int um_receiver_delete(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo,
                         "%s: rcv %p belongs to a wildcard receiver: delete that one instead", api, (void *)rcv);
     }
     lbm_context_t *ctx = rcv->ctx;
-    if (um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, rcv) != 0) {
+    bool told;
+    if (um_loop_refuses(ctx->loop, api) != 0 || um_monitored_closing(rcv, ctx->loop, &told) != 0) {
+        return -1;
+    }
+    int rc = um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, rcv);
+    um_monitored_closed(told, rcv, rc == 0);
+    if (rc != 0) {
         return -1;
     }
     atomic_fetch_sub(&ctx->live_objects, 1);

@@ -13,6 +13,7 @@
 #include "base/um_mem.h"
 #include "base/um_wait.h"
 #include "config/um_shared_options.h"
+#include "core/um_monitored.h"
 #include "core/um_object_counts.h"
 #include "core/um_retransmission.h"
 #include "wire/um_lbmr.h"
@@ -429,11 +430,14 @@ static void source_free(struct um_event_owner *owner)
 /* The loop runs no callback of the source while it executes the command, so none is in progress afterwards. */
 int um_source_delete(lbm_src_t *src, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api)
 {
+    bool told;
     if (um_source_check(src, api) != 0 || um_event_cancel_check(cbinfo, api) != 0 ||
-        um_loop_call_api(src->ctx->loop, api, delete_on_loop, src) != 0) {
+        um_loop_refuses(src->ctx->loop, api) != 0 || um_monitored_closing(src, src->ctx->loop, &told) != 0) {
         return -1;
     }
-    return um_event_owner_close(&src->events, cbinfo, source_free);
+    int rc = um_loop_call_api(src->ctx->loop, api, delete_on_loop, src);
+    um_monitored_closed(told, src, rc == 0);
+    return rc == 0 ? um_event_owner_close(&src->events, cbinfo, source_free) : -1;
 }
 
 /* ---- options ---- */

@@ -9,6 +9,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "config/um_attr.h"
+#include "core/um_monitored.h"
 #include "core/um_object_counts.h"
 #include "core/um_rcv_private.h"
 
@@ -451,6 +452,7 @@ static int create_on_loop(void *arg)
     atomic_fetch_add(&w->ctx->live_objects, 1);
     um_object_count(UM_OBJECT_RECEIVER, 1);
     um_timer_arm(um_loop_wheel(w->ctx->loop), &w->start_timer, 0);
+    um_monitored_wildcard_created(w);
     *create->wrcvp = w;
     return 0;
 }
@@ -537,7 +539,13 @@ static void on_events_idle(struct um_event_owner *owner)
 int um_wildcard_delete_told(lbm_wildcard_rcv_t *w, lbm_event_queue_cancel_cb_proc told, void *arg, const char *api)
 {
     lbm_context_t *ctx = w->ctx;
-    if (um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, w) != 0) {
+    bool monitored;
+    if (um_loop_refuses(ctx->loop, api) != 0 || um_monitored_closing(w, ctx->loop, &monitored) != 0) {
+        return -1;
+    }
+    int rc = um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, w);
+    um_monitored_closed(monitored, w, rc == 0);
+    if (rc != 0) {
         return -1;
     }
     atomic_fetch_sub(&ctx->live_objects, 1);

@@ -65,6 +65,9 @@ int um_loop_sync(struct um_loop *loop);
 /* As um_loop_call(), but refused (-1, UM_EOP, text naming `api`) when called inside a callback of the loop's family. */
 int um_loop_call_api(struct um_loop *loop, const char *api, int (*fn)(void *arg), void *arg);
 
+/* What um_loop_call_api() refuses: -1 + UM_EOP inside a callback of the loop's family, else 0. Any thread. */
+int um_loop_refuses(const struct um_loop *loop, const char *api);
+
 /* Around waiting, by other means than the calls above, for what `loop` is to do for somebody. -1 + UM_EOP: not begun,
  * since `loop` waits for a loop of the calling thread; from here on, those that would are refused. Any thread. */
 int um_loop_wait_begin(struct um_loop *loop);

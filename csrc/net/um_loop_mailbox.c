@@ -200,14 +200,18 @@ int um_loop_sync(struct um_loop *loop)
     return um_loop_on_thread(loop) ? 0 : um_loop_call(loop, um_loop_run_mailbox, loop);
 }
 
+int um_loop_refuses(const struct um_loop *loop, const char *api)
+{
+    if (!um_loop_in_family(loop)) {
+        return 0;
+    }
+    return um_error(UM_EOP, "CoreApi-1010-3",
+                    "%s: must not be called in a callback that runs on the context thread; call it from another "
+                    "thread, or receive through an event queue",
+                    api);
+}
+
 int um_loop_call_api(struct um_loop *loop, const char *api, int (*fn)(void *arg), void *arg)
 {
-    if (um_loop_in_family(loop)) {
-        return um_error(
-            UM_EOP, "CoreApi-1010-3",
-            "%s: must not be called in a callback that runs on the context thread; call it from another thread, "
-            "or receive through an event queue",
-            api);
-    }
-    return um_loop_call(loop, fn, arg);
+    return um_loop_refuses(loop, api) < 0 ? -1 : um_loop_call(loop, fn, arg);
 }

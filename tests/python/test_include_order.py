@@ -36,7 +36,8 @@ LEVELS = {
     "transport": 2,
     "core": 3,
     "api": 4,
-    "daemons": 5,
+    "lbmmon": 5,
+    "daemons": 6,
 }
 
 
@@ -111,7 +112,7 @@ def upward_calls(wanted: dict[str, set[str]], folders: dict[str, str], public: s
     return [
         f"csrc/{folders[file]}/{file} uses {symbol}"
         for file, symbols in sorted(wanted.items())
-        if folders[file] != "api"
+        if folders[file] not in ("api", "lbmmon")
         for symbol in sorted(symbols)
         if symbol in public or symbol.startswith("lbm")
     ]

@@ -25,52 +25,8 @@ TEST(call_that_returns_a_pointer_returns_null)
     CHECK_EQ(lbm_errnum(), LBM_EOPNOTSUPP);
 }
 
-TEST(modules_report_in_their_own_error_state_as_well)
-{
-    CHECK_EQ(lbmmon_sctl_sample(NULL), -1);
-    CHECK_EQ(lbmmon_errnum(), LBMMON_EOP);
-    CHECK_CONTAINS(lbmmon_errmsg(), "lbmmon_sctl_sample: monitoring (lbmmon) is not implemented");
-    CHECK_CONTAINS(lbmmon_format_csv_errmsg(), "lbmmon");
-}
-
-/* A program that monitors calls through the tables without asking whether there is one. */
-TEST(f34_module_tables_of_lbmmon_have_functions_that_fail_with_the_usual_text)
-{
-    const lbmmon_format_func_t *const formats[] = {lbmmon_format_csv_module(), lbmmon_format_pb_module()};
-    const lbmmon_transport_func_t *const transports[] = {lbmmon_transport_lbm_module(), lbmmon_transport_udp_module(),
-                                                         lbmmon_transport_lbmsnmp_module()};
-    void *data = NULL;
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
-        const lbmmon_format_func_t *format = formats[i];
-        CHECK(format != NULL);
-        CHECK_EQ(format->mInit(&data, NULL), -1);
-        CHECK_EQ(lbm_errnum(), LBM_EOPNOTSUPP);
-        CHECK_CONTAINS(format->mErrorMessage(), "_init: monitoring (lbmmon) is not implemented in this version");
-        CHECK_EQ(format->mCtxSerialize(NULL, NULL, NULL, NULL, NULL, NULL), -1);
-        CHECK_EQ(format->mRcvDeserialize(NULL, NULL, NULL, 0, 0, NULL), -1);
-        CHECK_EQ(format->mGatewayDeserialize(NULL, NULL, NULL, 0, 0, NULL), -1);
-        CHECK_CONTAINS(format->mErrorMessage(), "lbmmon_gateway_format_");
-        CHECK_EQ(format->mFinish(NULL), -1);
-    }
-    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
-        const lbmmon_transport_func_t *transport = transports[i];
-        size_t length = 0;
-        CHECK(transport != NULL);
-        CHECK_EQ(transport->mInitSource(&data, NULL), -1);
-        CHECK_CONTAINS(transport->mErrorMessage(), "_initsrc: monitoring (lbmmon) is not implemented in this version");
-        CHECK_EQ(transport->mInitReceiver(&data, NULL), -1);
-        CHECK_EQ(transport->mSend("", 0, NULL), -1);
-        CHECK_EQ(transport->mReceive(NULL, &length, 0, NULL), -1);
-        CHECK_EQ(transport->mFinishReceiver(NULL), -1);
-        CHECK_EQ(transport->mFinishSource(NULL), -1);
-        CHECK_CONTAINS(transport->mErrorMessage(), "_src_finish: ");
-    }
-    CHECK_EQ(transports[0]->mAllowDebug(NULL), 0);
-    CHECK(transports[0]->mControlMessageTarget() == NULL);
-    CHECK(data == NULL);
-}
-
-/* Every member of a table is set unless the module's header has no function for it. */
+/* A program that monitors calls through the tables without asking whether there is one: every member is set unless the
+ * module's header has no function for it. */
 TEST(f34_module_tables_of_lbmmon_are_complete)
 {
     void (*const *member)(void) = (void (*const *)(void))(const void *)lbmmon_format_pb_module();
@@ -81,6 +37,34 @@ TEST(f34_module_tables_of_lbmmon_are_complete)
     for (size_t i = 0; i < sizeof(lbmmon_transport_func_t) / sizeof *member; i++) {
         CHECK(member[i] != NULL);
     }
+}
+
+/* Called without anything to work on, they fail with a text that names what is missing. */
+TEST(f34_module_tables_of_lbmmon_have_functions_that_refuse_nothing_at_all)
+{
+    const lbmmon_format_func_t *format = lbmmon_format_csv_module();
+    CHECK_EQ(format->mInit(NULL, NULL), -1);
+    CHECK_CONTAINS(format->mErrorMessage(), "lbmmon_format_csv_init: FormatClientData: must not be NULL");
+    CHECK_EQ(format->mCtxSerialize(NULL, NULL, NULL, NULL, NULL, NULL), -1);
+    CHECK_EQ(format->mRcvDeserialize(NULL, NULL, NULL, 0, 0, NULL), -1);
+    CHECK_EQ(format->mGatewayDeserialize(NULL, NULL, NULL, 0, 0, NULL), -1);
+    CHECK_CONTAINS(format->mErrorMessage(), "lbmmon_gateway_format_");
+    const lbmmon_transport_func_t *const transports[] = {lbmmon_transport_lbm_module(), lbmmon_transport_udp_module(),
+                                                         lbmmon_transport_lbmsnmp_module()};
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        const lbmmon_transport_func_t *transport = transports[i];
+        size_t length = 0;
+        CHECK_EQ(transport->mInitSource(NULL, NULL), -1);
+        CHECK_CONTAINS(transport->mErrorMessage(), "_initsrc: TransportClientData: must not be NULL");
+        CHECK_EQ(transport->mInitReceiver(NULL, NULL), -1);
+        CHECK_EQ(transport->mSend("", 0, NULL), -1);
+        CHECK_EQ(transport->mReceive(NULL, &length, 0, NULL), -1);
+        CHECK_EQ(transport->mFinishReceiver(NULL), -1);
+        CHECK_EQ(transport->mFinishSource(NULL), -1);
+        CHECK_CONTAINS(transport->mErrorMessage(), "_src_finish: ");
+    }
+    CHECK_EQ(transports[0]->mAllowDebug(NULL), 0);
+    CHECK(transports[0]->mControlMessageTarget() == NULL);
 }
 
 static int log_lines;

@@ -1,0 +1,181 @@
+/* Automatic monitoring by options and by environment variables: each case is a process of its own, since variables are
+ * read when the library begins. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <unistd.h>
+
+#include <lbm/lbmmon.h>
+
+#include "um_test.h"
+#include "um_test_child.h"
+#include "um_test_net.h"
+#include "um_test_mon.h"
+
+static void listen_to_topic(struct mon_seen *seen)
+{
+    mon_listen(seen, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), MON_NET);
+}
+
+/* The status of a child in a role. */
+static int run_role(const char *role)
+{
+    int status = -1;
+    pid_t pid = um_test_child(role, NULL, 0, "%s", "");
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Threads of this process with the name: contexts are told apart by theirs. */
+static int threads_named(const char *wanted)
+{
+    int found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    REQUIRE(tasks != NULL);
+    for (struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks)) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        FILE *comm = fopen(path, "r");
+        if (comm != NULL) {
+            found += fgets(name, sizeof name, comm) != NULL && strncmp(name, wanted, strlen(wanted)) == 0;
+            fclose(comm);
+        }
+    }
+    closedir(tasks);
+    return found;
+}
+
+static lbm_context_t *monitored(const char *interval)
+{
+    lbm_context_attr_t *attr = net_context_attr();
+    if (interval != NULL) {
+        MUST(lbm_context_attr_str_setopt(attr, "monitor_interval", interval));
+    }
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_transport_opts", MON_NET));
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_appid", "automatic"));
+    return net_context_with(attr);
+}
+
+ROLE(environment)
+{
+    struct mon_seen seen = MON_SEEN_INIT;
+    setenv("LBM_MONITOR_INTERVAL", "1", 1);
+    setenv("LBM_MONITOR_TRANSPORT_OPTS", MON_NET, 1);
+    lbm_context_t *ctx = net_context();
+    lbm_event_queue_t *evq;
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
+    listen_to_topic(&seen);
+    REQUIRE(mon_wait(&seen, &seen.contexts, 2)); /* and again: each second */
+    REQUIRE(mon_wait(&seen, &seen.event_queues, 2));
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_event_queue_delete(evq));
+    MUST(lbm_context_delete(ctx));
+    return 0;
+}
+
+TEST(check_2_the_variable_alone_monitors_contexts_and_event_queues)
+{
+    TEST_NEEDS_NET();
+    CHECK_EQ(run_role("environment"), 0);
+}
+
+/* With the variable at 1 and the option at 3600, nothing comes of the context, while the event queue, which has the
+ * variable's, is heard three times. */
+ROLE(option_and_environment)
+{
+    struct mon_seen seen = MON_SEEN_INIT;
+    setenv("LBM_MONITOR_INTERVAL", "1", 1);
+    setenv("LBM_MONITOR_TRANSPORT_OPTS", MON_NET, 1);
+    lbm_context_t *ctx = monitored("3600");
+    lbm_event_queue_t *evq;
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
+    listen_to_topic(&seen);
+    REQUIRE(mon_wait(&seen, &seen.event_queues, 3));
+    REQUIRE(mon_count(&seen, &seen.contexts) == 0);
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_event_queue_delete(evq));
+    MUST(lbm_context_delete(ctx));
+    return 0;
+}
+
+TEST(check_2_an_option_that_is_set_wins_over_the_variable)
+{
+    TEST_NEEDS_NET();
+    CHECK_EQ(run_role("option_and_environment"), 0);
+}
+
+TEST(check_8_a_process_has_one_context_for_monitoring)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *first = monitored("1"), *second = monitored("1");
+    struct mon_seen seen = MON_SEEN_INIT;
+    mon_listen(&seen, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), MON_NET);
+    CHECK(mon_wait(&seen, &seen.contexts, 4));
+    CHECK_STR(seen.attributes.mApplicationSourceID, "automatic");
+    MON_MUST(lbmmon_rctl_destroy(seen.control)); /* whose context has the name, too */
+    CHECK_EQ(threads_named("um:29west_stati"), 1);
+    CHECK_EQ(threads_named("um:monitoring"), 1);
+    MUST(lbm_context_delete(first));
+    CHECK_EQ(threads_named("um:monitoring"), 1);
+    MUST(lbm_context_delete(second)); /* the last monitored object takes them with it */
+    CHECK_EQ(threads_named("um:monitoring"), 0);
+    CHECK_EQ(threads_named("um:29west_stati"), 0);
+}
+
+TEST(receivers_and_patterns_tell_their_interest)
+{
+    TEST_NEEDS_NET();
+    struct mon_seen seen = MON_SEEN_INIT;
+    struct recorder r = RECORDER_INIT;
+    lbm_rcv_topic_attr_t *attr;
+    lbm_wildcard_rcv_attr_t *wattr;
+    lbm_wildcard_rcv_t *wrcv;
+    lbm_context_t *ctx = monitored(NULL), *other = net_context();
+    listen_to_topic(&seen);
+    MUST(lbm_rcv_topic_attr_create(&attr));
+    MUST(lbm_rcv_topic_attr_str_setopt(attr, "monitor_interval", "1"));
+    lbm_rcv_t *rcv = net_receiver(ctx, "wanted", attr, recorder_cb, &r, NULL);
+    CHECK(mon_wait(&seen, &seen.topics, 1)); /* interest without a source */
+    CHECK_STR(seen.topic.topic, "wanted");
+    CHECK_EQ(seen.topic.flags, LBM_RCV_TOPIC_STATS_FLAG_NO_SOURCE);
+    CHECK_STR(seen.attributes.mApplicationSourceID, "automatic");
+
+    lbm_src_t *src = net_source(other, "wanted");
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    MUST(lbm_src_send(src, "x", 1, LBM_MSG_FLUSH));
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, 1));
+    int before = mon_count(&seen, &seen.topics);
+    CHECK(mon_wait(&seen, &seen.topics, before + 2)); /* the second one began later */
+    lbm_src_transport_stats_t stats;
+    static const lbm_uint8_t none[32];
+    MUST(lbm_src_retrieve_transport_stats(src, &stats));
+    CHECK_EQ(seen.topic.flags, LBM_RCV_TOPIC_STATS_FLAG_SRC_CREATED);
+    CHECK_STR(seen.topic.source, stats.source);
+    CHECK(memcmp(seen.topic.otid, none, sizeof none) != 0);
+
+    MUST(lbm_wildcard_rcv_attr_create(&wattr));
+    MUST(lbm_wildcard_rcv_attr_str_setopt(wattr, "monitor_interval", "1"));
+    MUST(lbm_wildcard_rcv_create(&wrcv, ctx, "^want", NULL, wattr, recorder_cb, &r, NULL));
+    CHECK(mon_wait(&seen, &seen.patterns, 1));
+    CHECK_STR(seen.pattern.pattern, "^want");
+    CHECK_EQ(seen.pattern.type, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE);
+    lbm_wildcard_rcv_attr_delete(wattr);
+    lbm_rcv_topic_attr_delete(attr);
+    MUST(lbm_wildcard_rcv_delete(wrcv));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(other));
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+}
+
+/* A monitoring context that cannot be had is told of, and nothing else suffers. */
+TEST(objects_live_also_where_monitoring_cannot_begin)
+{
+    TEST_NEEDS_NET();
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_interval", "1"));
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_transport_opts", "config=/no/such/file"));
+    lbm_context_t *ctx = net_context_with(attr);
+    lbm_src_t *src = net_source(ctx, "t");
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
