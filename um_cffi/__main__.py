@@ -49,6 +49,7 @@ def report() -> list[tuple[str, str]]:
         ("include", paths.get_include()),
         ("library", paths.get_library()),
         ("pkg-config", paths.get_pkgconfig_dir()),
+        ("share", paths.get_share()),
         ("programs", " ".join(paths.programs())),
     ]
     return rows

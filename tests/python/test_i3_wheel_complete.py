@@ -103,7 +103,7 @@ def test_i3_module_reports_versions_features_and_its_own_paths(python: Path, emp
     output = run(python, "-m", "um_cffi", env=clean_environment())
     assert re.search(r"^um_cffi +0\.1\.0$", output, re.MULTILINE)
     package = python.parent.parent
-    for name in ("include", "library", "pkg-config"):
+    for name in ("include", "library", "pkg-config", "share"):
         found = re.search(rf"^{name} +(/.*)$", output, re.MULTILINE)
         assert found and found.group(1).startswith(str(package)) and Path(found.group(1)).exists()
 

@@ -32,6 +32,12 @@ def get_pkgconfig_dir() -> str:
     return str(root / "lib" / "pkgconfig" if root == _PACKAGE else root)
 
 
+def get_share() -> str:
+    """The folder with units of systemd, alert rules and a dashboard; in a source tree packaging/, without the units."""
+    root = _root()
+    return str(root / "share" if root == _PACKAGE else _PACKAGE.parent / "packaging")
+
+
 def get_program(name: str) -> str:
     """The path of the daemon or example program `name` (`lbmrd`, `lbmsrc`, ...).
 
