@@ -17,6 +17,7 @@ import part_encodings
 import part_headers
 import part_hot_failover
 import part_latejoin
+import part_monitored
 import part_monitoring
 import part_python
 import part_record
@@ -53,6 +54,7 @@ PARTS: dict[str, Measure] = {
     "latejoin": lambda cells, report, _: part_latejoin.latejoin(cells, report),
     "slow-receiver": lambda cells, report, _: part_python.slow_receiver(cells, report),
     "conflate": lambda cells, report, _: part_python.conflate(cells, report),
+    "monitored": lambda cells, report, _: part_monitored.monitored(cells, report),
     "monitoring": lambda cells, report, _: part_monitoring.monitoring(cells, report),
     "record": lambda cells, report, _: part_record.record(cells, report),
     "spark": lambda cells, report, _: part_spark.spark(cells, report),
