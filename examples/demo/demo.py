@@ -2,7 +2,7 @@
 same feed goes over LBT-RM while one datagram in a hundred is lost, and the repairs are counted (repair.py).
 
 One subscriber gets a callback for each message, the other takes batches into numpy. At the end their latencies are
-summed up, and drawn into demo-latency.png in the build directory.
+summed up, and drawn into demo-latency.png in the build directory. A page in the browser shows all of it (page.py).
 
 Topics are found by multicast on the loopback interface of a private network. Where a private network is not permitted,
 topics are found through the lbmrd daemon on 127.0.0.1 instead, and the demo says so.
@@ -22,6 +22,7 @@ from typing import Any
 
 import analysis
 import market
+import page
 import repair
 from rich.console import Console, Group
 from rich.live import Live
@@ -44,6 +45,7 @@ class Child:
         self.state: dict[str, Any] = {}
         self.history: list[tuple[float, int]] = []
         env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}", "UM_BUILD_DIR": str(BUILD)}
+        env.update(page.telling(label, settings["network"]))
         env.update(environment or {})
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / script), json.dumps(settings)],
@@ -164,7 +166,7 @@ def summary(console: Console, publishers: list[Child], subscribers: list[Child])
 def run(console: Console, seconds: float, rate: float, options: dict[str, object]) -> bool:
     symbols = sorted(market.prices())
     half = (len(symbols) + 1) // 2
-    common: dict[str, Any] = {"options": options, "seconds": seconds, "rate": rate}
+    common: dict[str, Any] = {"options": options, "network": options, "seconds": seconds, "rate": rate}
     console.print(
         f"topics {market.PREFIX}<{'|'.join(symbols)}>, {seconds:.0f} seconds at {2 * rate:,.0f} messages/s",
         soft_wrap=True,
@@ -214,9 +216,27 @@ def run(console: Console, seconds: float, rate: float, options: dict[str, object
 
 
 def all_acts(console: Console, arguments: argparse.Namespace, options: dict[str, object], private: bool) -> int:
+    shown = page.Page(ROOT, BUILD, options)
+    try:
+        if shown.address:
+            console.print(f"a page of what follows, to be opened now: {shown.address}", soft_wrap=True)
+        status = acts(console, arguments, options, private)
+        if shown.address:
+            console.print(f"\nthe page that showed it meanwhile: {shown.address} (`um web` serves one)", soft_wrap=True)
+        return status
+    finally:
+        shown.close()
+
+
+def acts(console: Console, arguments: argparse.Namespace, options: dict[str, object], private: bool) -> int:
     symbols = sorted(market.prices())
     good = run(console, arguments.seconds, arguments.rate, options)
-    settings = {"options": options, "seconds": arguments.seconds / 2, "rate": 4 * arguments.rate}
+    settings = {
+        "options": options,
+        "network": options,
+        "seconds": arguments.seconds / 2,
+        "rate": 4 * arguments.rate,
+    }
     good = repair.run(console, Child, private, symbols, settings) and good
     if arguments.spark:
         settings["rate"] = arguments.rate
@@ -239,6 +259,7 @@ def main() -> int:
         "resolver_multicast_receiver_socket_buffer": 131072,
         "resolver_unicast_receiver_socket_buffer": 131072,
     }
+    page.open_door()
     if "UM_PRIVATE_NET" not in os.environ:
         again = [str(ROOT / "tools" / "private_net.sh"), sys.executable, __file__, *sys.argv[1:]]
         os.execv(again[0], again)

@@ -110,13 +110,14 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     book = Book(settings["symbols"])
     stop = threading.Event()
+    told: dict[str, object] = {"monitor_interval": 1}  # which topics this process receives
     with Context(**settings["options"]) as ctx:
         if settings["batches"]:
-            receiver = WildcardReceiver(ctx, market.PATTERN, on_event=book.on_event)
+            receiver = WildcardReceiver(ctx, market.PATTERN, on_event=book.on_event, options=told)
             threading.Thread(target=take_batches, args=(receiver, book), daemon=True).start()
         else:
             for symbol in settings["symbols"]:
-                Receiver(ctx, market.topic(symbol), book.on_message, book.on_event)
+                Receiver(ctx, market.topic(symbol), book.on_message, book.on_event, options=told)
         if not book.ready.wait(60):
             print(json.dumps({"error": f"no source found for {sorted(book.waiting)}"}), flush=True)
             return

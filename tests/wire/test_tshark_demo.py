@@ -34,7 +34,8 @@ def test_demo_loses_nothing_and_every_packet_decodes(host: Host, wire: Capture) 
     run_demo(host, "1")
     wire.stop()
     wire.judge()
-    assert set(wire.values("lbmr.tir.name")) == {f"Market/US/SP500/{symbol}" for symbol in SYMBOLS}
+    topics = {f"Market/US/SP500/{symbol}" for symbol in SYMBOLS}
+    assert set(wire.values("lbmr.tir.name")) == {*topics, "/29west/statistics"}
     assert wire.count("lbmr.tqr.pattern") > 0
     assert wire.count("lbtrm.data.flags_fec_type.rx == 1") > 0
 

@@ -65,9 +65,13 @@ def run(arguments: argparse.Namespace) -> int:
     host, port = endpoint(arguments.listen)
     try:
         from um_cffi.web import Settings
+        from um_cffi.web._server import inherited
         from um_cffi.web._server import run as serve
     except ImportError as error:
         raise SystemExit(f"um web: needs the extra `web` of the wheel: uvicorn and starlette ({error})") from None
+    door = inherited()
+    if door is not None:
+        host, port = door.getsockname()[:2]
     settings = Settings(
         host=host,
         port=port,
@@ -86,5 +90,5 @@ def run(arguments: argparse.Namespace) -> int:
         tell_manager("READY=1")
 
     with monitor_of(arguments) as monitor:
-        serve(settings, monitor, fleet_of(arguments), begun)
+        serve(settings, monitor, fleet_of(arguments), begun, door)
     return 0

@@ -84,6 +84,11 @@ def _rates(numbers: tuple[int | None, ...], before: _Last, seen: float) -> tuple
     return tuple(each / (seen - before.seen) for each in grown)
 
 
+def _first_rates(each: MonitoredObject, columns: tuple[Column, ...]) -> tuple[float, ...]:
+    """Those between its last two records: all that is known at the first look."""
+    return tuple(next((each.rate(name) for name in column.names if name in each.names), 0.0) for column in columns)
+
+
 class History:
     """Rings by link of the object."""
 
@@ -144,9 +149,9 @@ class History:
         numbers = tuple(next((values[name] for name in column.names if name in values), None) for column in columns)
         before = self._last.get(each.link)
         if before is None or before.seen != each.last_seen:
-            rates = _rates(numbers, before, each.last_seen) if before else (0.0,) * COLUMNS
+            rates = _rates(numbers, before, each.last_seen) if before else _first_rates(each, columns)
             self._last[each.link] = _Last(numbers, rates, each.last_seen, self._place)
-            known = before is not None
+            known = before is not None or bool(each.rates)
         else:
             rates, known = before.rates, self._place - before.place <= PATIENCE
         ring = self._blocks[row // BLOCK][row % BLOCK, :, self._place % PLACES]

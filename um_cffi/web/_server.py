@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +25,7 @@ from um_cffi.web._settings import Settings
 from um_cffi.web._watch import Watch
 
 HEADERS = 8192  # bytes of the headers of a request
+FIRST = 3  # descriptor that service managers hand on
 FAREWELL = 2  # seconds that browsers have to take the last answers
 
 
@@ -49,8 +51,16 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def inherited() -> socket.socket | None:
+    """The socket that a service manager has handed to this process (LISTEN_FDS), if it has."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
+        return None
+    del os.environ["LISTEN_PID"], os.environ["LISTEN_FDS"]
+    return socket.socket(fileno=FIRST)
+
+
 def listening(settings: Settings) -> socket.socket:
-    """The socket of the page. OSError names the address."""
+    """A socket for the page. OSError names the address."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -98,11 +108,15 @@ def run(
     reception: Reception,
     fleet: Fleet | None = None,
     begun: Callable[[str], None] = lambda address: None,
+    door: socket.socket | None = None,
 ) -> None:
-    """Serve the page until SIGINT or SIGTERM; `begun` is told its address once it listens. `reception` stays open."""
+    """Serve the page until SIGINT or SIGTERM; `begun` is told its address once it listens. `reception` stays open.
+
+    On the socket `door`, or one of its own.
+    """
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # browsers that go away are no news
     desk = Desk(settings, Watch(settings, fleet), reception)
-    with listening(settings) as made:
+    with door or listening(settings) as made:
         desk.start()
         try:
             with contextlib.suppress(KeyboardInterrupt):
