@@ -134,7 +134,7 @@ int lbmmon_control_dump_default_filter_options(void)
 {
     char text[4096];
     if (lbmmon_format_pb_default_store_filter_options(text, sizeof text) != 0) {
-        return um_mon_module_error(UM_MON_CONTROL, "default filters: %s", lbmmon_format_pb_errmsg());
+        return um_mon_module_error(UM_MON_CONTROL, "default filters: %s", lbm_errmsg());
     }
     return puts(text) >= 0 ? 0 : um_mon_module_error(UM_MON_CONTROL, "default filters: %s", strerror(errno));
 }

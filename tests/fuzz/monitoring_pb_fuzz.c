@@ -1,0 +1,102 @@
+/* Fuzz target: protobuf records of monitoring. The first byte chooses the kind, the rest are a stranger's bytes. What
+ * is read is written and read again, and is the same then. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lbm/lbmmon.h>
+
+enum { ID = 0x0201, SOURCES = 64, ROOM = 65536 };
+
+static char written[ROOM];
+
+static void check(int holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+#define ROUND_TRIP(kind, type)                                                                                         \
+    do {                                                                                                               \
+        type first, second;                                                                                            \
+        lbmmon_packet_attributes_t attributes = {0};                                                                   \
+        if (lbmmon_##kind##_format_pb_deserialize(&attributes, &first, source, len, ID, NULL) == 0) {                  \
+            check(lbmmon_##kind##_format_pb_serialize(written, &size, &id, &attributes, &first, NULL) == 0);           \
+            check(lbmmon_##kind##_format_pb_deserialize(NULL, &second, written, size, id, NULL) == 0);                 \
+            check(memcmp(&first, &second, sizeof first) == 0);                                                         \
+        }                                                                                                              \
+    } while (0)
+
+static void topics(const char *source, size_t len)
+{
+    static lbm_rcv_topic_stats_t first[SOURCES], second[SOURCES];
+    size_t count = SOURCES, again = SOURCES, size = ROOM;
+    unsigned short id;
+    int rc = lbmmon_rcv_topic_format_pb_deserialize(NULL, &count, first, source, len, ID, NULL);
+    if (rc == LBMMON_FORMAT_DESERIALIZE_TOO_SMALL) {
+        check(count > SOURCES);
+    } else if (rc == 0) {
+        check(lbmmon_rcv_topic_format_pb_serialize(written, &size, &id, NULL, first[0].topic, count, first, NULL) == 0);
+        check(lbmmon_rcv_topic_format_pb_deserialize(NULL, &again, second, written, size, id, NULL) == 0);
+        check(count == again && memcmp(first, second, count * sizeof first[0]) == 0);
+    }
+}
+
+static void daemons(const char *source, size_t len)
+{
+    lbmmon_packet_attributes_t attributes = {0};
+    Lbmmon__UMPMonMsg *store;
+    Lbmmon__DROMonMsg *router;
+    unsigned short id;
+    if (lbmmon_store_format_pb_deserialize(&attributes, &store, source, len, ID, NULL) == 0) {
+        size_t needed, size = ROOM;
+        lbmmon_store_format_pb_serialize(NULL, &needed, NULL, &attributes, store, LBMMON_SERIALIZE_CALC_SIZE_ONLY,
+                                         NULL);
+        int rc = lbmmon_store_format_pb_serialize(written, &size, &id, &attributes, store, 0, NULL);
+        check(size == needed && (rc == 0) == (needed <= ROOM));
+        lbmmon_store_free_unpacked(store);
+    }
+    if (lbmmon_gateway_format_pb_deserialize(&attributes, &router, source, len, ID, NULL) == 0) {
+        size_t size = ROOM;
+        lbmmon_gateway_format_pb_serialize(written, &size, &id, NULL, router, NULL);
+        lbmmon_gateway_free_unpacked(router);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0) {
+        return 0;
+    }
+    const char *source = (const char *)data + 1;
+    size_t len = bytes - 1, size = ROOM;
+    unsigned short id;
+    switch (data[0] % 7) {
+    case 0:
+        ROUND_TRIP(src, lbm_src_transport_stats_t);
+        break;
+    case 1:
+        ROUND_TRIP(rcv, lbm_rcv_transport_stats_t);
+        break;
+    case 2:
+        ROUND_TRIP(evq, lbm_event_queue_stats_t);
+        break;
+    case 3:
+        ROUND_TRIP(ctx, lbm_context_stats_t);
+        break;
+    case 4:
+        topics(source, len);
+        break;
+    case 5:
+        ROUND_TRIP(wildcard_rcv, lbm_wildcard_rcv_stats_t);
+        break;
+    default:
+        daemons(source, len);
+        break;
+    }
+    return 0;
+}
