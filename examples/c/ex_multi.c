@@ -38,6 +38,7 @@ void ex_multi_create(struct ex_multi *multi, const lbm_context_attr_t *cattr, co
         fprintf(stderr, "no memory for %lu sources\n", multi->count);
         exit(1);
     }
+    ex_monitor_context(multi->ctx);
     printf("Creating %d sources\n", (int)multi->count);
     for (unsigned long i = 0; i < multi->count; i++) {
         char name[LBM_MSG_MAX_TOPIC_LEN];
@@ -49,6 +50,7 @@ void ex_multi_create(struct ex_multi *multi, const lbm_context_attr_t *cattr, co
         } else {
             EX_TRY(lbm_src_create, &multi->sources[i], multi->ctx, topic, multi->on_event, NULL, NULL);
         }
+        ex_monitor_source(multi->sources[i]);
         if (multi->verbose) {
             printf("Created source %d on topic: %s\n", (int)i, name);
         } else if ((i + 1) % 1000 == 0) {
@@ -70,6 +72,7 @@ void ex_multi_delete_sources(struct ex_multi *multi)
     if (multi->timer != -1) {
         lbm_cancel_timer(multi->ctx, multi->timer, NULL);
     }
+    ex_monitor_stop();
     printf("Deleting sources....\n");
     for (unsigned long i = 0; i < multi->count; i++) {
         EX_TRY(lbm_src_delete, multi->sources[i]);

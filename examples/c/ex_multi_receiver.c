@@ -16,6 +16,7 @@ void ex_receivers_create_contexts(struct ex_receivers *all, unsigned long socket
     EX_TRY(lbm_context_attr_str_setopt, attr, "transport_tcp_receiver_socket_buffer", bytes);
     for (int i = 0; i < all->context_count; i++) {
         EX_TRY(lbm_context_create, &all->contexts[i], attr, NULL, NULL);
+        ex_monitor_context(all->contexts[i]);
     }
     EX_TRY(lbm_context_attr_delete, attr);
     printf("Using %d context(s)\n", all->context_count);
@@ -38,6 +39,7 @@ void ex_receivers_create(struct ex_receivers *all, struct ex_receive *receive)
         EX_TRY(lbm_rcv_topic_lookup, &topic, ctx, name, NULL);
         EX_TRY(lbm_rcv_create, &all->receivers[i], ctx, topic, ex_on_message, receive,
                all->evq != NULL ? all->evq[where] : NULL);
+        ex_monitor_receiver(all->receivers[i]);
         if ((i + 1) % 1000 == 0) {
             printf("Created %d receivers\n", (int)(i + 1));
         }
@@ -93,6 +95,7 @@ void ex_receivers_linger(int seconds, const char *format)
 
 void ex_receivers_delete(struct ex_receivers *all)
 {
+    ex_monitor_stop();
     printf("Deleting receivers....\n");
     for (unsigned long i = 0; i < all->count; i++) {
         EX_TRY(lbm_rcv_delete, all->receivers[i]);

@@ -7,6 +7,8 @@
 #include <lbm/lbm.h>
 #include <stdbool.h>
 
+#include "ex_monitor.h"
+
 enum ex_kind {
     EX_HELP,     /* usage, status 0 */
     EX_FLAG,     /* int: set to 1 */
@@ -41,16 +43,20 @@ struct ex_option {
     }
 
 #define EX_COMMON_MONITOR                                                                                              \
-    {0, "monitor-transport", EX_LATER_ARG, "monitoring", "NAME", "monitoring transport module"},                       \
-        {0, "monitor-transport-opts", EX_LATER_ARG, "monitoring", "TEXT", "options of the transport module"},          \
-        {0, "monitor-format", EX_LATER_ARG, "monitoring", "NAME", "monitoring format module"},                         \
-        {0, "monitor-format-opts", EX_LATER_ARG, "monitoring", "TEXT", "options of the format module"},                \
     {                                                                                                                  \
-        0, "monitor-appid", EX_LATER_ARG, "monitoring", "TEXT", "application id shown by the monitor"                  \
+        0,       "monitor-transport",                                                                                  \
+        EX_TEXT, &ex_monitor.transport,                                                                                \
+        "NAME",  "monitoring transport, lbm, udp or lbmsnmp (lbm)"},                                                   \
+        {0, "monitor-transport-opts", EX_TEXT, &ex_monitor.transport_opts, "TEXT", "its options, NAME=VALUE;..."},     \
+        {0, "monitor-format", EX_TEXT, &ex_monitor.format, "NAME", "monitoring format, csv or pb (csv)"},              \
+        {0, "monitor-format-opts", EX_TEXT, &ex_monitor.format_opts, "TEXT", "its options, NAME=VALUE;..."},           \
+    {                                                                                                                  \
+        0, "monitor-appid", EX_TEXT, &ex_monitor.application, "TEXT", "application id shown by the monitor"            \
     }
-#define EX_MONITOR(name, what)                                                                                         \
+/* `which`: context, object or queue of struct ex_monitor. */
+#define EX_MONITOR(name, what, which)                                                                                  \
     {                                                                                                                  \
-        0, name, EX_LATER_ARG, "monitoring", "SEC", "monitor the " what " every SEC seconds"                           \
+        0, name, EX_UNSIGNED, &ex_monitor.which, "SEC", "monitor the " what " every SEC seconds"                       \
     }
 
 #define EX_LIST_MAX 10

@@ -28,6 +28,7 @@ void ex_queue_start(struct ex_queue *queue, const char *warning_format)
 {
     pthread_t thread;
     EX_TRY(lbm_event_queue_create, &queue->evq, ex_on_queue_warning, (void *)warning_format, NULL);
+    ex_monitor_queue(queue->evq);
     int error = pthread_create(&thread, NULL, ex_dispatch, queue);
     if (error != 0) {
         fprintf(stderr, "pthread_create: error %d\n", error);
@@ -38,6 +39,7 @@ void ex_queue_start(struct ex_queue *queue, const char *warning_format)
 
 void ex_queue_stop(struct ex_queue *queue)
 {
+    ex_monitor_stop();
     EX_TRY(lbm_event_dispatch_unblock, queue->evq);
     pthread_join((pthread_t)queue->thread, NULL);
     EX_TRY(lbm_event_queue_delete, queue->evq);

@@ -26,6 +26,7 @@ void ex_run_wildcard(const struct ex_wildcard *wildcard, struct ex_receive *rece
     lbm_wildcard_rcv_attr_t *attr;
     lbm_wildcard_rcv_t *wrcv;
     EX_TRY(lbm_context_create, &ctx, NULL, NULL, NULL);
+    ex_monitor_context(ctx);
     EX_TRY(lbm_wildcard_rcv_attr_create, &attr);
     ex_announce(wildcard, attr);
     EX_TRY(lbm_wildcard_rcv_create, &wrcv, ctx, wildcard->pattern, NULL, attr, ex_on_message, receive, wildcard->evq);
@@ -46,6 +47,7 @@ void ex_run_wildcard(const struct ex_wildcard *wildcard, struct ex_receive *rece
     }
     putchar('\n');
     fflush(stdout);
+    ex_monitor_stop();
     EX_TRY(lbm_wildcard_rcv_delete, wrcv);
     EX_TRY(lbm_context_delete, ctx);
 }

@@ -33,8 +33,8 @@ static const struct ex_option options[] = {
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
     {'V', "verify", EX_FLAG, &opt.verify, NULL, "verify payloads"},
     {0, "max-sources", EX_INT, &opt.max_sources, "NUM", "room for the statistics of NUM sources (10)"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-rcv", "receiver"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-rcv", "receiver", object),
     EX_COMMON_MONITOR,
     EX_END,
 };
@@ -116,6 +116,8 @@ static void create_paths(lbm_hfx_t *hfx, lbm_event_queue_t *evq, struct ex_recei
         path->ctx = create_context(opt.interfaces.count > 0 ? opt.interfaces.texts[i] : NULL);
         EX_TRY(lbm_context_rcv_immediate_msgs, path->ctx, ex_on_immediate, receive, evq);
         EX_TRY(lbm_hfx_rcv_create, &path->rcv, hfx, path->ctx, NULL, receive);
+        ex_monitor_context(path->ctx);
+        ex_monitor_receiver(lbm_rcv_from_hfx_rcv(path->rcv));
     }
 }
 
@@ -197,6 +199,7 @@ int main(int argc, char **argv)
     if (opt.summary || opt.messages > 0) {
         ex_print_summary(receive.last - receive.first, receive.total_messages, receive.total_bytes);
     }
+    ex_monitor_stop();
     for (int i = 0; i < path_count; i++) {
         EX_TRY(lbm_hfx_rcv_delete, paths[i].rcv);
     }

@@ -31,8 +31,8 @@ static const struct ex_option options[] = {
     {'s', "statistics", EX_FLAG, &opt.statistics, NULL, "print transport statistics with each rate line"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
     {'V', "verify_msg", EX_FLAG, &opt.verify, NULL, "verify payloads"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-rcv", "receivers"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-rcv", "receivers", object),
     EX_COMMON_MONITOR,
     EX_END,
 };

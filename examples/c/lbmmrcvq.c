@@ -27,9 +27,9 @@ static const struct ex_option options[] = {
     {'R', "receivers", EX_UNSIGNED, &opt.receivers, "NUM", "topics to receive (100)"},
     {'s', "statistics", EX_FLAG, &opt.statistics, NULL, "print transport statistics with each rate line"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-rcv", "receivers"),
-    EX_MONITOR("monitor-evq", "event queue"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-rcv", "receivers", object),
+    EX_MONITOR("monitor-evq", "event queue", queue),
     EX_COMMON_MONITOR,
     EX_END,
 };

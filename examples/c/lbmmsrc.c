@@ -46,8 +46,8 @@ static const struct ex_option options[] = {
     {'T', "threads", EX_INT, &opt.threads, "NUM", "sending threads (1, at most 16)"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print sources and transmission timestamps"},
     {'V', "verifiable_msg", EX_FLAG, &opt.verify, NULL, "send verifiable payloads"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-src", "sources"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-src", "sources", object),
     EX_COMMON_MONITOR,
     EX_END,
 };

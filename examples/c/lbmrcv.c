@@ -32,8 +32,8 @@ static const struct ex_option options[] = {
     {'V', "verify", EX_FLAG, &opt.verify, NULL, "verify payloads"},
     {'G', "datagram", EX_DATAGRAM, &opt.datagram, "U|M|S+NUM", "largest datagram of LBT-RU, LBT-RM or the resolver"},
     {0, "max-sources", EX_INT, &opt.max_sources, "NUM", "room for the statistics of NUM sources (10)"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-rcv", "receiver"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-rcv", "receiver", object),
     EX_COMMON_MONITOR,
     EX_END,
 };
@@ -123,6 +123,8 @@ int main(int argc, char **argv)
         printf("Using an LBM event queue.\n");
     }
     const struct receiver receiver = create_receiver(ctx, topic, &receive, queue.evq);
+    ex_monitor_context(ctx);
+    ex_monitor_receiver(receiver.rcv);
     fflush(stdout);
     ex_run_intervals(&(struct ex_interval){.ctx = ctx,
                                            .rcv = opt.context_stats ? NULL : receiver.rcv,
@@ -138,6 +140,7 @@ int main(int argc, char **argv)
         ex_print_summary(receive.last - receive.first, receive.total_messages, receive.total_bytes);
     }
     ex_sleep_ms(5000);
+    ex_monitor_stop();
     delete_receiver(&receiver);
     if (opt.queue) {
         ex_queue_stop(&queue);

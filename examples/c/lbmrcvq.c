@@ -22,9 +22,9 @@ static const struct ex_option options[] = {
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
     {'V', "verify", EX_FLAG, &opt.verify, NULL, "verify payloads"},
     {0, "max-sources", EX_INT, &opt.max_sources, "NUM", "room for the statistics of NUM sources (10)"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-rcv", "receiver"),
-    EX_MONITOR("monitor-evq", "event queue"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-rcv", "receiver", object),
+    EX_MONITOR("monitor-evq", "event queue", queue),
     EX_COMMON_MONITOR,
     EX_END,
 };
@@ -53,6 +53,8 @@ int main(int argc, char **argv)
     ex_print_immediate_target(ctx);
     EX_TRY(lbm_rcv_topic_lookup, &topic, ctx, argv[first], NULL);
     EX_TRY(lbm_rcv_create, &rcv, ctx, topic, ex_on_message, &receive, queue.evq);
+    ex_monitor_context(ctx);
+    ex_monitor_receiver(rcv);
     ex_run_intervals(&(struct ex_interval){.ctx = ctx,
                                            .rcv = opt.context_stats ? NULL : rcv,
                                            .stats_every = opt.statistics,
@@ -65,6 +67,7 @@ int main(int argc, char **argv)
     if (opt.summary) {
         ex_print_summary(receive.last - receive.first, receive.total_messages, receive.total_bytes);
     }
+    ex_monitor_stop();
     EX_TRY(lbm_rcv_delete, rcv);
     EX_TRY(lbm_context_delete, ctx); /* the queue is that of its immediate messages, too */
     ex_queue_stop(&queue);

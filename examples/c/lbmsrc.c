@@ -37,8 +37,8 @@ static const struct ex_option options[] = {
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print transmission timestamps and immediate messages"},
     {'V', "verifiable", EX_FLAG, &opt.verify, NULL, "send verifiable payloads"},
     {'G', "datagram", EX_DATAGRAM, &opt.datagram, "U|M|S+NUM", "largest datagram of LBT-RU, LBT-RM or the resolver"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-src", "source"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-src", "source", object),
     EX_COMMON_MONITOR,
     EX_END,
 };
@@ -162,6 +162,8 @@ static void run(const char *name, lbm_context_attr_t *cattr, lbm_src_topic_attr_
     }
     EX_TRY(lbm_src_topic_alloc, &topic, ctx, name, sattr);
     EX_TRY(lbm_src_create, &src, ctx, topic, on_event, NULL, NULL);
+    ex_monitor_context(ctx);
+    ex_monitor_source(src);
     if (opt.statistics > 0) {
         timer = lbm_schedule_timer_recurring(ctx, on_statistics, src, NULL, opt.statistics * 1000);
         if (timer == LBM_FAILURE) {
@@ -197,6 +199,7 @@ static void run(const char *name, lbm_context_attr_t *cattr, lbm_src_topic_attr_
         fflush(stdout);
         ex_sleep_ms((unsigned long)opt.linger * 1000);
     }
+    ex_monitor_stop();
     printf("Deleting source\n");
     EX_TRY(lbm_src_delete, src);
     if (sends_final_advertisements(sattr)) {

@@ -39,8 +39,8 @@ static const struct ex_option options[] = {
     {'s', "statistics", EX_UNSIGNED, &opt.statistics, "SEC", "print transport statistics every SEC seconds"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print transmission timestamps"},
     {'V', "verifiable", EX_FLAG, &opt.verify, NULL, "send verifiable payloads"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-src", "source"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-src", "source", object),
     EX_COMMON_MONITOR,
     EX_END,
 };
@@ -207,6 +207,8 @@ static void run(const char *name, const lbm_src_topic_attr_t *sattr, struct timi
     EX_TRY(lbm_context_create, &ctx, NULL, NULL, NULL);
     EX_TRY(lbm_src_topic_alloc, &topic, ctx, name, (lbm_src_topic_attr_t *)sattr);
     EX_TRY(lbm_ssrc_create, &ssrc, ctx, topic, on_event, NULL, NULL);
+    ex_monitor_context(ctx);
+    ex_monitor_smart_source(ssrc);
     if (opt.statistics > 0) {
         timer = lbm_schedule_timer_recurring(ctx, on_statistics, ssrc, NULL, opt.statistics * 1000);
         if (timer == LBM_FAILURE) {
@@ -226,6 +228,7 @@ static void run(const char *name, const lbm_src_topic_attr_t *sattr, struct timi
         fflush(stdout);
         ex_sleep_ms((unsigned long)opt.linger * 1000);
     }
+    ex_monitor_stop();
     printf("Deleting smart source\n");
     EX_TRY(lbm_ssrc_delete, ssrc);
     printf("Deleting context\n");

@@ -46,8 +46,8 @@ static const struct ex_option options[] = {
     {'t', "tight", EX_FLAG, &opt.tight, NULL, "spin instead of sleeping between messages"},
     {'T', "threads", EX_INT, &opt.threads, "NUM", "sending threads (1, at most 16)"},
     {'x', "bits", EX_INT, &opt.bits, "BITS", "width of hot-failover sequence numbers: 32 (default) or 64"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-src", "sources"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-src", "sources", object),
     EX_COMMON_MONITOR,
     EX_END,
 };

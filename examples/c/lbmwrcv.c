@@ -22,7 +22,7 @@ static const struct ex_option options[] = {
     {'N', "channel", EX_CHANNEL, &opt.channel, "NUM", "receive this channel"},
     {'s', "statistics", EX_FLAG, &opt.statistics, NULL, "print transport statistics with each rate line"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
-    EX_MONITOR("monitor-ctx", "context"),
+    EX_MONITOR("monitor-ctx", "context", context),
     EX_COMMON_MONITOR,
     EX_END,
 };

@@ -18,8 +18,8 @@ static const struct ex_option options[] = {
     {'r', NULL, EX_UNSIGNED, &opt.messages, "NUM", "delete the receiver after NUM messages"},
     {'s', "statistics", EX_FLAG, &opt.statistics, NULL, "print transport statistics with each rate line"},
     {'v', "verbose", EX_COUNTER, &opt.verbose, NULL, "print messages; twice: with their bytes"},
-    EX_MONITOR("monitor-ctx", "context"),
-    EX_MONITOR("monitor-evq", "event queue"),
+    EX_MONITOR("monitor-ctx", "context", context),
+    EX_MONITOR("monitor-evq", "event queue", queue),
     EX_COMMON_MONITOR,
     EX_END,
 };

@@ -388,9 +388,8 @@ def test_help_shows_version_and_purpose(host: Host, name: str) -> None:
 
 
 def test_flags_of_later_features_say_so(host: Host, loopback_config: Config) -> None:
-    source = host.start("lbmsrc", "-c", loopback_config(), "--monitor-ctx=1", "-M", 1, "-d", 0, "-L", 0, "t")
-    out = source.finish()
-    assert "monitoring is not supported by this version" in out
+    sender = host.start("lbmpong", "-c", loopback_config(), "-o", 1, "-h")
+    assert "persistence is not supported by this version" in sender.finish()
 
 
 LATE = r"\[late\]\[TCP:.*\]\[(\d+)\](-RX-)?, 25 bytes$"

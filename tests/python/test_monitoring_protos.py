@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import Descriptor
+from monitoring_messages import pool_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTOS = ROOT / "proto"
@@ -16,18 +15,7 @@ PROTOS = ROOT / "proto"
 
 @pytest.fixture(name="pool", scope="module")
 def descriptors(tmp_path_factory: pytest.TempPathFactory) -> descriptor_pool.DescriptorPool:
-    compiler = shutil.which("protoc-c") or shutil.which("protoc")
-    assert compiler, "neither protoc-c nor protoc is installed"
-    out = tmp_path_factory.mktemp("set") / "all.bin"
-    names = sorted(path.name for path in PROTOS.glob("*.proto"))
-    subprocess.run(
-        [compiler, f"--proto_path={PROTOS}", f"--descriptor_set_out={out}", "--include_imports", *names], check=True
-    )
-    pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file:
-        assert file.package == "lbmmon" and file.syntax == "proto3"
-        pool.Add(file)
-    return pool
+    return pool_of(PROTOS, tmp_path_factory.mktemp("set"))
 
 
 def fields(message: Descriptor) -> list[tuple[str, int]]:
