@@ -229,6 +229,8 @@ static void deliver_srs(struct delivery *d)
 {
     if (d->control->passthrough != LBMMON_FORMAT_PASSTHROUGH_OFF) {
         pass_through_raw(d);
+    } else {
+        count(&d->control->counts.unknown);
     }
 }
 

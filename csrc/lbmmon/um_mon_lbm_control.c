@@ -2,6 +2,7 @@
  * come on the context's thread; the rest is the sampling thread's. */
 #include "lbmmon/um_mon_lbm_control.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static int read_target(struct um_mon_lbm_control *control)
     }
     if (bound) {
         const unsigned char *ip = (const unsigned char *)&interface.addr;
-        snprintf(control->target, sizeof control->target, "%d.%d.%d.%d:%d", ip[0], ip[1], ip[2], ip[3], port);
+        snprintf(control->target, sizeof control->target, "%d.%d.%d.%d:%d", ip[0], ip[1], ip[2], ip[3], ntohs(port));
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /* Source and receive controllers over both transports: what the API counts is what arrives, with the attributes. */
 #include <arpa/inet.h>
-#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <lbm/lbmmon.h>
@@ -290,6 +290,103 @@ TEST(wrong_arguments_are_refused_with_a_text)
     MON_MUST(lbmmon_rctl_attr_getopt(attr, LBMMON_RCTL_CONTEXT_CALLBACK, &read, &len));
     CHECK(read.cbfunc == mon_on_context);
     MON_MUST(lbmmon_rctl_attr_delete(attr));
+}
+
+TEST(check_1_counts_of_lbtrm_and_their_reset)
+{
+    TEST_NEEDS_NET();
+    enum { MESSAGES = 1000 };
+    struct recorder r = RECORDER_INIT;
+    lbm_context_t *ctx = net_context(), *other = net_context();
+    lbm_src_topic_attr_t *attr;
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    lbm_rcv_transport_stats_t received;
+    lbm_src_transport_stats_t sent;
+    char payload[100] = {0};
+    int one = 1;
+    MUST(lbm_src_topic_attr_create(&attr));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbt-rm"));
+    MUST(lbm_src_topic_alloc(&topic, ctx, "check", attr));
+    lbm_src_topic_attr_delete(attr);
+    MUST(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL));
+    lbm_rcv_t *rcv = net_recording_receiver(other, "check", &r);
+    while (um_rcv_wait_ready(rcv, 1, 20) != 0) {
+        MUST(lbm_src_send(src, "first", 5, LBM_MSG_FLUSH)); /* sources of LBT-RM do not know who listens */
+    }
+    int before = recorder_count(&r, LBM_MSG_DATA);
+    for (int quiet = 0; quiet < 3; quiet++) { /* what was under way has come */
+        sleep_ms(20);
+        quiet = recorder_count(&r, LBM_MSG_DATA) == before ? quiet : 0;
+        before = recorder_count(&r, LBM_MSG_DATA);
+    }
+    MUST(lbm_src_reset_transport_stats(src));
+    MUST(lbm_rcv_reset_all_transport_stats(rcv));
+    for (int i = 0; i < MESSAGES; i++) {
+        MUST(lbm_src_send(src, payload, sizeof payload, 0));
+    }
+    MUST(lbm_src_flush(src));
+    CHECK(recorder_wait(&r, LBM_MSG_DATA, before + MESSAGES));
+    MUST(lbm_src_retrieve_transport_stats(src, &sent));
+    MUST(lbm_rcv_retrieve_all_transport_stats_ex(rcv, &one, sizeof received, &received));
+    CHECK(sent.transport.lbtrm.msgs_sent >=
+          MESSAGES * sizeof payload / 8192); /* at least one datagram for each batch */
+    CHECK(sent.transport.lbtrm.bytes_sent >= MESSAGES * sizeof payload);
+    CHECK_EQ(received.transport.lbtrm.lbm_msgs_rcved, MESSAGES);
+    MUST(lbm_src_reset_transport_stats(src));
+    MUST(lbm_rcv_reset_all_transport_stats(rcv));
+    MUST(lbm_src_retrieve_transport_stats(src, &sent));
+    MUST(lbm_rcv_retrieve_all_transport_stats_ex(rcv, &one, sizeof received, &received));
+    CHECK_EQ(sent.transport.lbtrm.msgs_sent, 0);
+    CHECK_EQ(received.transport.lbtrm.lbm_msgs_rcved, 0);
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(other));
+    MUST(lbm_context_delete(ctx));
+}
+
+/* What a child inherits is of no use to it; it may monitor objects of its own. */
+static int in_child(lbmmon_sctl_t *control, lbmmon_rctl_t *receiving)
+{
+    if (lbmmon_sctl_sample(control) != -1 || lbmmon_errnum() != LBMMON_EINVAL || lbmmon_sctl_destroy(control) != -1 ||
+        lbmmon_rctl_destroy(receiving) != -1) {
+        return 1;
+    }
+#ifdef __SANITIZE_THREAD__
+    return 0; /* the sanitizer does not let such a child start threads */
+#else
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_interval", "1"));
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_transport_opts", MON_NET));
+    lbm_context_t *own = net_context_with(attr);
+    return lbm_context_delete(own) == 0 ? 0 : 2;
+#endif
+}
+
+TEST(a_child_of_fork_may_not_use_what_it_inherits)
+{
+    TEST_NEEDS_NET();
+    struct mon_seen seen = MON_SEEN_INIT;
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_interval", "1")); /* the parent monitors automatically, too */
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_transport_opts", MON_NET));
+    lbm_context_t *ctx = net_context_with(attr);
+    mon_listen(&seen, lbmmon_format_csv_module(), NULL, lbmmon_transport_udp_module(), UDP_TO);
+    lbmmon_sctl_t *control = udp_sender();
+    MON_MUST(lbmmon_context_monitor(control, ctx, NULL, 0));
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(in_child(control, seen.control));
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    MON_MUST(lbmmon_sctl_sample(control)); /* the parent does not notice */
+    CHECK(mon_wait(&seen, &seen.contexts, 1));
+    MON_MUST(lbmmon_sctl_destroy(control));
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_context_delete(ctx));
 }
 
 /* ---- modules of the application ---- */

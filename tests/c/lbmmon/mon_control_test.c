@@ -1,0 +1,189 @@
+/* Control messages: an operator's request to the context that carries records, and what the process does. */
+#include <unistd.h>
+
+#include <lbm/lbmmon.h>
+
+#include "um_test.h"
+#include "um_test_net.h"
+#include "um_test_mon.h"
+
+#define WITH_PORT MON_NET ";context|request_tcp_bind_request_port=1;context|request_tcp_interface=127.0.0.1/32"
+
+/* The operator: a context that sends requests, and the last answer. */
+struct commander {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int answers;
+    char text[512];
+    lbm_context_t *ctx;
+};
+
+#define COMMANDER_INIT                                                                                                 \
+    {                                                                                                                  \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER                                         \
+    }
+
+static int on_answer(lbm_request_t *request, lbm_msg_t *msg, void *clientd)
+{
+    struct commander *me = clientd;
+    if (msg->type == LBM_MSG_RESPONSE) {
+        pthread_mutex_lock(&me->lock);
+        snprintf(me->text, sizeof me->text, "%.*s", (int)msg->len, msg->data);
+        me->answers++;
+        pthread_cond_broadcast(&me->changed);
+        pthread_mutex_unlock(&me->lock);
+    }
+    return 0;
+}
+
+/* Bytes as they are, to where the process takes commands; waits for the answer. */
+static void request(struct commander *me, const char *bytes, size_t len)
+{
+    char target[80];
+    lbm_request_t *request;
+    snprintf(target, sizeof target, "TCP:%s", lbmmon_transport_lbm_ctrlmsgtarget());
+    pthread_mutex_lock(&me->lock);
+    int wanted = me->answers + 1;
+    pthread_mutex_unlock(&me->lock);
+    MUST(lbm_unicast_immediate_request(&request, me->ctx, target, NULL, bytes, len, on_answer, me, NULL, 0));
+    pthread_mutex_lock(&me->lock);
+    bool answered = wait_for_count(&me->changed, &me->lock, &me->answers, wanted);
+    pthread_mutex_unlock(&me->lock);
+    MUST(lbm_request_delete(request));
+    REQUIRE(answered);
+}
+
+static const char *command(struct commander *me, const char *name, const char *data, const char *node,
+                           const char *appid)
+{
+    char message[1024], packet[1100];
+    size_t len = sizeof message;
+    REQUIRE(lbmmon_control_serialize(message, &len, lbmmon_control_index_for_command((char *)name), (char *)data,
+                                     lbmmon_control_index_for_node_type((char *)node), (char *)appid) == 0);
+    lbmmon_add_header(packet, message, len, LBMMON_PACKET_TYPE_CONTROL_MESSAGE);
+    request(me, packet, len + 12);
+    return me->text;
+}
+
+TEST(an_operator_samples_and_changes_intervals)
+{
+    TEST_NEEDS_NET();
+    struct mon_seen seen = MON_SEEN_INIT;
+    struct commander me = COMMANDER_INIT;
+    lbmmon_sctl_t *control;
+    lbm_context_t *ctx = net_context();
+    lbm_event_queue_t *evq;
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
+    me.ctx = net_context();
+    mon_listen(&seen, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), MON_NET);
+    MON_MUST(lbmmon_sctl_create(&control, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), WITH_PORT));
+    CHECK_CONTAINS(lbmmon_transport_lbm_ctrlmsgtarget(), "127.0.0.1:");
+    MON_MUST(lbmmon_context_monitor(control, ctx, "first", 1));
+    MON_MUST(lbmmon_evq_monitor(control, evq, "second", 0));
+    CHECK(mon_wait(&seen, &seen.contexts, 1)); /* the topic is resolved */
+
+    /* Interval off, for contexts; then samples by command alone. */
+    CHECK_STR(command(&me, "set_interval", "0", "CONTEXT", NULL), "ok: 1 objects");
+    CHECK_STR(command(&me, "SAMPLE", NULL, "EVENT_QUEUE", NULL), "ok");
+    CHECK(mon_wait(&seen, &seen.event_queues, 1));
+    CHECK_STR(command(&me, "SNAP", NULL, "ALL_NODES", "second"), "ok");
+    CHECK(mon_wait(&seen, &seen.event_queues, 2));
+    int before = mon_count(&seen, &seen.contexts);
+    CHECK_STR(command(&me, "SAMPLE", NULL, "ALL_NODES", "first"), "ok");
+    CHECK(mon_wait(&seen, &seen.contexts, before + 1));
+    CHECK_EQ(mon_count(&seen, &seen.event_queues), 2);
+    CHECK_STR(command(&me, "CLEAR_INTERVAL", NULL, "ALL_NODES", "first"), "ok: 1 objects");
+    before = mon_count(&seen, &seen.contexts);
+    CHECK(mon_wait(&seen, &seen.contexts, before + 1)); /* by itself again */
+
+    CHECK_CONTAINS(command(&me, "SET_INTERVAL", "soon", "ALL_NODES", NULL), "error: interval \"soon\"");
+    CHECK_CONTAINS(command(&me, "SAMPLE", NULL, "UMESTORE", NULL), "error: this process has no objects");
+    CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "x=1", "ALL_NODES", NULL), "error: the format");
+    CHECK_CONTAINS(command(&me, "SET_DEBUG_INFO", "1", "ALL_NODES", NULL), "error: debug commands are not allowed");
+    request(&me, "noise", 5);
+    CHECK_STR(me.text, "error: not a control message");
+
+    MON_MUST(lbmmon_sctl_destroy(control));
+    CHECK(lbmmon_transport_lbm_ctrlmsgtarget() == NULL);
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_event_queue_delete(evq));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(me.ctx));
+}
+
+TEST(without_a_request_port_there_is_no_target)
+{
+    TEST_NEEDS_NET();
+    lbmmon_sctl_t *control;
+    MON_MUST(lbmmon_sctl_create(&control, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), MON_NET));
+    CHECK(lbmmon_transport_lbm_ctrlmsgtarget() == NULL);
+    MON_MUST(lbmmon_sctl_destroy(control));
+}
+
+TEST(debug_commands_need_a_switch)
+{
+    TEST_NEEDS_NET();
+    void *end;
+    CHECK_EQ(lbmmon_transport_lbm_initsrc(&end, MON_NET), 0);
+    CHECK_EQ(lbmmon_transport_allow_debug(end), 0);
+    CHECK_EQ(lbmmon_transport_lbm_src_finish(end), 0);
+    CHECK_EQ(lbmmon_transport_lbm_initsrc(&end, MON_NET ";allow_debug=on"), 0);
+    CHECK_EQ(lbmmon_transport_allow_debug(end), 1);
+    CHECK_EQ(lbmmon_transport_lbm_src_finish(end), 0);
+    CHECK_EQ(lbmmon_transport_lbm_initsrc(&end, MON_NET ";allow_debug=perhaps"), -1);
+    CHECK_CONTAINS(lbmmon_transport_lbm_errmsg(), "must be on or off");
+}
+
+TEST(commands_and_node_types_have_names)
+{
+    char out[64];
+    size_t len = 1;
+    CHECK_EQ(lbmmon_control_index_for_command((char *)"SET_INTERVAL"), 0);
+    CHECK_EQ(lbmmon_control_index_for_command((char *)"clear_debug_info"), 7);
+    CHECK_EQ(lbmmon_control_index_for_command((char *)"explode"), -1);
+    CHECK_CONTAINS(lbmmon_control_errmsg(), "SET_INTERVAL, CLEAR_INTERVAL, SAMPLE, SNAP");
+    CHECK_EQ(lbmmon_control_index_for_node_type((char *)"GATEWAY"), 8);
+    CHECK_EQ(lbmmon_control_index_for_node_type(NULL), -1);
+    CHECK_CONTAINS(lbmmon_control_valid_node_types(), "ALL_NODES, CONTEXT");
+    CHECK_EQ(lbmmon_control_serialize(out, &len, 2, NULL, 0, (char *)"app"), -1);
+    CHECK(len > 1);
+    CHECK_EQ(lbmmon_control_serialize(out, &len, 99, NULL, 0, NULL), -1);
+    CHECK_CONTAINS(lbmmon_control_errmsg(), "Command 99");
+}
+
+TEST(data_of_commands_come_from_files)
+{
+    char name[] = "/tmp/um_mon_control_XXXXXX", *data;
+    int fd = mkstemp(name);
+    CHECK(fd >= 0);
+    CHECK_EQ(write(fd, "a=1\n", 4), 4);
+    close(fd);
+    CHECK_EQ(lbmmon_control_load_data_from_filename(name, &data), 0);
+    CHECK_STR(data, "a=1\n");
+    free(data);
+    unlink(name);
+    CHECK_EQ(lbmmon_control_load_data_from_filename(name, &data), -1);
+    CHECK_CONTAINS(lbmmon_control_errmsg(), name);
+}
+
+/* A daemon's own records: the packet names the format, so that a controller finds it. */
+TEST(records_of_daemons_are_sent_with_a_head)
+{
+    TEST_NEEDS_NET();
+    struct mon_seen seen = MON_SEEN_INIT;
+    lbm_context_t *ctx = net_context();
+    lbm_src_t *src = net_source(ctx, "/29west/statistics");
+    mon_listen(&seen, lbmmon_format_csv_module(), "passthrough=on", lbmmon_transport_lbm_module(), MON_NET);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    MUST(lbm_src_send_lbmmon_stats(src, (char *)"protobuf", 8, LBMMON_PACKET_TYPE_SRS));
+    MUST(lbm_src_flush(src));
+    CHECK(mon_wait(&seen, &seen.passed, 1));
+    CHECK_EQ(seen.passed_type, LBMMON_PACKET_TYPE_SRS);
+    CHECK_EQ(seen.attributes.mModuleID, 0x0201);
+    CHECK_EQ(seen.passed_len, 8);
+    CHECK(memcmp(seen.passed_data, "protobuf", 8) == 0);
+    CHECK_EQ(lbm_src_send_lbmmon_stats(src, NULL, 8, 6), -1);
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(ctx));
+}
