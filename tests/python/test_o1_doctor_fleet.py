@@ -5,6 +5,7 @@ what helps. The checks run in virtual time; the command listens to records that 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +14,7 @@ from hosts import Host
 from interpreter import ENV, python
 
 from um_cffi.commands import _fleet_checks
-from um_cffi.commands._fleet_watch import Watched, watch
+from um_cffi.commands._fleet_watch import Watched, of_this_process, watch
 from um_cffi.monitoring import (
     Arrival,
     Attributes,
@@ -228,6 +229,14 @@ def test_o1_listening_ends_in_time() -> None:
     watched = watch(monitor, 8.0, lambda: monitor.now)  # type: ignore[arg-type]
     assert 8.0 <= watched.seconds <= 8.1 and watched.counts.packets == 1
     assert "75 datagrams" in found(watched)["loss"][1]
+
+
+def test_o1_who_looks_does_not_tell_of_itself() -> None:
+    itself = Attributes(host="127.0.0.1", application="doctor", process_id=os.getpid())
+    other = Attributes(host="10.0.0.99", application="other", process_id=os.getpid())
+    watched = Watched(of_this_process)
+    watched.add([Arrival(ContextRecord(each, {}), "10.0.0.9") for each in (itself, other)], 0.0)
+    assert [each.application for each in watched.fleet.processes()] == ["other"]
 
 
 # ---- the command ----

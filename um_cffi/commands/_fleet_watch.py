@@ -5,10 +5,12 @@ Used by the command on its own thread. The checks themselves are in _fleet_check
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 
-from um_cffi.monitoring import Arrival, Monitor, MonitorCounts
+from um_cffi.commands._checks import interfaces
+from um_cffi.monitoring import Arrival, Attributes, Monitor, MonitorCounts
 from um_cffi.monitoring.fleet import Fleet, MonitoredObject, session_of
 
 LOOK = 0.5  # seconds between looks for silent processes
@@ -20,7 +22,8 @@ NOTHING = MonitorCounts(0, 0, {}, 0, 0)
 class Watched:
     """A fleet, the numbers of its objects when they were first heard of, and the time in which they have changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Callable[[Attributes], bool] = lambda _: False) -> None:
+        self._own = own
         self.fleet = Fleet()
         self.counts = NOTHING
         self.seconds = 0.0  #: in which records were taken
@@ -28,8 +31,10 @@ class Watched:
         self._sent: dict[str, list[tuple[float, int]]] = {}
 
     def add(self, arrivals: Iterable[Arrival], now: float) -> None:
-        """Take records that came at `now`."""
+        """Take records that came at `now`, but those of who looks."""
         for record, origin in arrivals:
+            if self._own(record.attributes):
+                continue
             found = self.fleet.add(record, now, origin)
             if found is not None:
                 self._first.setdefault(found.link, found.numbers)
@@ -72,9 +77,14 @@ class Watched:
         return found
 
 
+def of_this_process(attributes: Attributes) -> bool:
+    """Whether a record is about the process that looks: it may have the configuration of those that it looks at."""
+    return attributes.process_id == os.getpid() and attributes.host in {each.address for each in interfaces()}
+
+
 def watch(monitor: Monitor, seconds: float, clock: Callable[[], float] = time.monotonic) -> Watched:
     """Listen for so long."""
-    watched = Watched()
+    watched = Watched(of_this_process)
     begin = clock()
     looked = now = begin
     while now < begin + seconds:
