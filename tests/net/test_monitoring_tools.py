@@ -252,3 +252,27 @@ while True:
     host.start_command("python3", "-c", script)
     monitor.expect(r"^Wildcard receiver statistics received from A\?\[2J.*\n\tWildcard receiver pattern   : a$")
     assert "\x1b" not in monitor.output
+
+
+def test_lbmmon_cmd_takes_a_sample_of_a_process(host: Host, loopback_config: Config) -> None:
+    """The interval is an hour: what arrives was asked for. An unknown target is told by the status."""
+    port = ("context|request_tcp_bind_request_port=1", "context|request_tcp_port=14777")
+    config = loopback_config("source transport tcp", "source resolver_advertisement_minimum_initial_interval 100")
+    monitor = host.start("lbmmon", "-c", config)
+    options = ";".join((*port, "context|request_tcp_interface=127.0.0.1", f"config={config}"))
+    flags = ("--monitor-ctx=3600", "--monitor-appid=Desk", f"--monitor-transport-opts={options}")
+    source = host.start("lbmsrc", "-c", config, "-d", 0, "-M", 1, "-L", 3600, *flags, "t")
+    source.expect("^Lingering")
+    target = ("-T", "127.0.0.1:14777", "-L", 0)
+    for _ in range(100):  # a monitor that has not joined yet hears of the next one
+        command = host.start("lbmmon_cmd", "-c", config, "-C", "SAMPLE", *target)
+        answer = command.finish()
+        assert re.search(r"^Sending command \[SAMPLE\] to TCP:127\.0\.0\.1:14777$", answer, re.M)
+        assert re.search(r"^Response received \[ok.*\] from \[.*\]\[\d+\], \d+ bytes$", answer, re.M), answer
+        if "Context statistics received from Desk" in monitor.output:
+            break
+    monitor.expect("^Context statistics received from Desk at 127.0.0.1")
+    refused = host.start("lbmmon_cmd", "-c", config, "-C", "SET_INTERVAL", "-D", "nonsense", *target).finish()
+    assert re.search(r"^Response received \[error: ", refused, re.M), refused
+    source.go_on()
+    source.finish()
