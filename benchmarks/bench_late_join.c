@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bench_exchange.h"
 #include "bench_um.h"
 
 #define LATENCIES_MAX (1u << 22)
-#define PACE_STEP_NS 200000u   /* the sender wakes up so often, and sends what is due */
-#define REPLAY_TIMED_EVERY 64u /* messages: the clock is read for none of the live rate's, either */
+#define DEFAULT_OUTSTANDING 10u /* retransmit_request_outstanding_maximum */
+#define PACE_STEP_NS 200000u    /* the sender wakes up so often, and sends what is due */
+#define REPLAY_TIMED_EVERY 64u  /* messages: the clock is read for none of the live rate's, either */
 
 static struct {
     uint64_t retained, size;
@@ -209,33 +211,18 @@ static double send_paced(lbm_src_t *src, const struct taker *late, double second
     }
 }
 
-static atomic_bool busy;
-
-static void *keep_busy(void *arg)
+/* Latency of live messages while a bare replay takes place that has nothing to do with them: what late join costs
+ * others on these cores at least. Also how many messages a second that replays. */
+static double p99_beside_bare_replay(lbm_src_t *src, struct taker *other, uint64_t *sent, double *bare_rate)
 {
-    (void)arg;
-    while (atomic_load_explicit(&busy, memory_order_relaxed)) {
-    }
-    return NULL;
-}
-
-/* Latency of live messages while two threads that have nothing to do with them never rest, as those of a replay. */
-static double p99_beside_busy_threads(lbm_src_t *src, struct taker *other, uint64_t *sent)
-{
-    pthread_t threads[2];
-    atomic_store(&busy, true);
-    for (int i = 0; i < 2; i++) {
-        if (pthread_create(&threads[i], NULL, keep_busy, NULL) != 0) {
-            bench_die("pthread_create");
-        }
-    }
+    static struct bench_exchange bare;
+    bench_exchange_begin(&bare, run.fast ? (uint32_t)atoi(run.outstanding) : DEFAULT_OUTSTANDING, run.size,
+                         run.retained);
+    bench_sleep_ms(20);
     atomic_store(&other->timing, true);
-    send_paced(src, NULL, run.seconds / 3, sent);
+    double seconds = send_paced(src, NULL, run.seconds, sent);
     double p99 = p99_us(other);
-    atomic_store(&busy, false);
-    for (int i = 0; i < 2; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    *bare_rate = (double)bench_exchange_end(&bare) / (seconds + 0.04); /* p99_us() waits as well */
     return p99;
 }
 
@@ -268,7 +255,7 @@ static void measure(void)
     send_paced(src, NULL, run.seconds / 3, &sent);
     atomic_store(&other.timing, true);
     send_paced(src, NULL, run.seconds, &sent);
-    double before = p99_us(&other), beside = p99_beside_busy_threads(src, &other, &sent);
+    double bare_rate, before = p99_us(&other), beside = p99_beside_bare_replay(src, &other, &sent, &bare_rate);
     uint64_t resident = resident_bytes(), missed = sent, joined = bench_now();
     atomic_store(&other.timing, true);
     lbm_rcv_t *late_rcv = receiver(joining, "bench/late", true, &late);
@@ -282,12 +269,13 @@ static void measure(void)
     bench_sleep_ms(200);
     printf("{\"fast\": %d, \"retained\": %llu, \"size\": %llu, \"rate\": %.0f, \"live_per_s\": %.0f, "
            "\"retaining_per_s\": %.0f, \"replay_per_s\": %.0f, \"ratio\": %.3f, \"caught_up\": %d, \"seconds\": %.2f, "
-           "\"wait_s\": %.3f, \"replayed\": %llu, \"lost\": %llu, \"p99_before_us\": %.1f, \"p99_busy_us\": %.1f, "
-           "\"p99_during_us\": %.1f, \"p99_ratio\": %.3f, \"memory_bytes\": %lld}\n",
+           "\"wait_s\": %.3f, \"replayed\": %llu, \"lost\": %llu, \"p99_before_us\": %.1f, \"p99_bare_us\": %.1f, "
+           "\"p99_during_us\": %.1f, \"p99_ratio\": %.3f, \"p99_of_bare\": %.3f, \"bare_per_s\": %.0f, "
+           "\"memory_bytes\": %lld}\n",
            run.fast, (unsigned long long)run.retained, (unsigned long long)run.size, run.rate, live, retaining, replay,
            replay / live, there, caught_up, wait_seconds, (unsigned long long)late.replayed,
            (unsigned long long)(late.lost + other.lost), before, beside, during, before > 0 ? during / before : 0,
-           (long long)grown - (long long)kept);
+           during / beside, bare_rate, (long long)grown - (long long)kept);
     um_end(late_rcv, NULL, joining);
     um_end(rcv, NULL, receiving);
     um_end(NULL, src, sending);
