@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_recordings import BEGAN_NS, SOURCE, STEP_NS, Made
+from spark_sessions import environment
 
 from um_cffi import pdm
 
@@ -211,3 +215,30 @@ def test_filters_leave_segments_out(spark: Any, tmp_path: Path) -> None:
         spark.conf.set("spark.sql.python.filterPushdown.enabled", before)
     with pytest.raises(Exception, match="cannot be read"):
         read(spark, tmp_path / "r").where("topic = 'b'").collect()
+
+
+@pytest.mark.parametrize(("kept", "least"), [("pyspark.daemon", 10_000), ("somebody", 0)])
+def test_what_spark_collects_behind_each_task_is_not_what_was_imported(tmp_path: Path, kept: str, least: int) -> None:
+    """In a process that Spark's daemon forked; one of another kind is left alone."""
+    Made(tmp_path / "recording").add("a", 10)
+    program = f"""
+import gc, sys
+from importlib.machinery import ModuleSpec
+sys.modules["__main__"].__spec__ = ModuleSpec({kept!r}, None)
+from um_cffi.spark import UltraMessagingDataSource
+source = UltraMessagingDataSource({{"recording": {str(tmp_path / "recording")!r}}})
+reader = source.reader(source.schema())
+planned = gc.get_freeze_count()
+assert sum(len(batch) for each in reader.partitions() for batch in reader.read(each)) == 10
+print(planned, gc.get_freeze_count())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **environment()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    planned, read = map(int, done.stdout.split())
+    assert planned >= read >= least  # what was frozen may go
+    assert planned == 0 or least > 0

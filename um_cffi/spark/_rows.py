@@ -23,6 +23,7 @@ from um_cffi.spark._definition import PayloadDefinition, column_of
 from um_cffi.spark._needs import need_arrow
 from um_cffi.spark._planning import REMEDY, Piece, lost_text
 from um_cffi.spark._store import Store
+from um_cffi.spark._worker import spare_collections
 
 _LOG = logging.getLogger("um_cffi.spark")
 _ROWS_SMALL = 4096  # record batches with fewer rows are put together
@@ -51,6 +52,7 @@ class Maker:
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
         self._pa = need_arrow()
+        spare_collections()
         self._store = Store(shape.recording)
         self._definition = None if shape.definition is None else shape.definition.pdm()
         self._fields = (

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource
 
 from um_cffi.errors import NotSupported
 from um_cffi.spark import _options, _schema
+from um_cffi.spark._worker import spare_collections
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -59,7 +60,9 @@ def _part(name: str, without: str) -> Any:
     """A module of this package, imported when it is needed: readers need nothing of writers. NotSupported."""
     module = f"um_cffi.spark.{name}"
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
+        spare_collections()
+        return found
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
