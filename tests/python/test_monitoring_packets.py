@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import descriptor_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from monitoring_records import SESSION, WHO, one_of_each, records
@@ -23,9 +27,10 @@ from um_cffi.monitoring import (
 )
 from um_cffi.monitoring._fields import CONTEXT, EVENT_QUEUE, RECEIVERS, SOURCES, TRANSPORTS
 from um_cffi.monitoring._packet import HEADER
-from um_cffi.monitoring._pb import SESSIONS, UMSMonMsg
+from um_cffi.monitoring._pb import SESSIONS, UMSMonMsg, file_descriptor
 from um_cffi.monitoring.packets import REASONS
 
+ROOT = Path(__file__).resolve().parents[2]
 EACH = one_of_each()
 NAMES = [f"{type(each).__name__}-{getattr(each, 'transport', '')}" for each in EACH]
 
@@ -259,3 +264,35 @@ def test_texts_that_cannot_be_printed_are_replaced() -> None:
 def test_a_record_that_is_too_long_cannot_be_made() -> None:
     with pytest.raises(OverflowError, match="must be 65535 or fewer"):
         encode(TopicRecord(WHO, "x" * 70_000))
+
+
+# ---- the installed schema ----
+
+
+def test_the_schema_here_is_that_of_the_installed_files(tmp_path: Path) -> None:
+    compiler = shutil.which("protoc") or shutil.which("protoc-c")
+    if compiler is None:
+        pytest.skip("no compiler of protobuf is installed")
+    target = tmp_path / "set"
+    command = [compiler, "-Iproto", f"--descriptor_set_out={target}", "--include_imports", "proto/ums_mon.proto"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    installed = descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes())
+    found = [field for each in installed.file for field in fields_of(each)]
+    assert found == fields_of(file_descriptor())
+
+
+def fields_of(file: descriptor_pb2.FileDescriptorProto) -> list[tuple[object, ...]]:
+    """What matters on the wire of all messages: names, numbers, types, what is repeated, values of enumerations."""
+    found: list[tuple[object, ...]] = []
+
+    def visit(each: descriptor_pb2.DescriptorProto, path: str) -> None:
+        for field in sorted(each.field, key=lambda one: one.number):
+            found.append((path, field.name, field.number, field.type, field.label, field.type_name))
+        for enumeration in each.enum_type:
+            found.extend((path, enumeration.name, value.number) for value in enumeration.value)
+        for nested in sorted(each.nested_type, key=lambda one: one.name):
+            visit(nested, f"{path}.{nested.name}")
+
+    for each in sorted(file.message_type, key=lambda one: one.name):
+        visit(each, each.name)
+    return found

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+from typing import Any
 
+import pytest
 from monitoring_records import one_of_each
+from pairs import until
 
-from um_cffi import Context, Source
-from um_cffi.monitoring import TOPIC, Arrival, Monitor, encode
+from um_cffi import Context, InvalidArgument, Receiver, Source, UmError
+from um_cffi.monitoring import (
+    TOPIC,
+    Arrival,
+    ContextRecord,
+    Monitor,
+    ReceiverRecord,
+    Record,
+    SourceRecord,
+    encode,
+    publish,
+)
 from um_cffi.monitoring.fleet import Fleet
 
 EACH = one_of_each()
@@ -55,3 +70,104 @@ def test_a_fleet_is_made_of_what_comes() -> None:
             for arrival in monitor.poll(timeout=60):
                 fleet.add(arrival.record, now=0.0, origin=arrival.origin)
     assert (fleet.summary()["processes"], len(fleet)) == (1, 6), "one of each kind, as the session is the same"
+
+
+# ---- the sending side is the library's ----
+
+PLACE = "context|default_interface=127.0.0.1"
+
+
+def until_all(monitor: Monitor, kinds: set[type]) -> dict[type, Record]:
+    """The last record of each of these kinds, when there is one of each."""
+    found: dict[type, Record] = {}
+    while not kinds <= set(found):
+        for arrival in monitor.poll(timeout=60):
+            found[type(arrival.record)] = arrival.record
+    return found
+
+
+@pytest.mark.parametrize("form", ["csv", "pb"])
+@pytest.mark.parametrize("transport", ["lbm", "udp"])
+def test_what_a_context_publishes_is_what_it_has_counted(form: Any, transport: Any) -> None:
+    with Context(options=LOCAL) as ctx, Source(ctx, "prices") as source, Receiver(ctx, "prices") as receiver:
+        source.wait_receivers(timeout=60)
+        for _ in range(10):
+            source.send(b"x", flush=True)
+        until(lambda: receiver.counts().delivered == 10)
+        with Context(options=LOCAL) as other, contextlib.ExitStack() as stack:
+            monitor = stack.enter_context(Monitor(other) if transport == "lbm" else Monitor(udp=":0"))
+            port = monitor.address.rpartition(":")[2]
+            options = PLACE if transport == "lbm" else f"address=127.0.0.1;port={port}"
+            try:
+                publisher = publish(
+                    ctx, 1, application="orders", format=form, transport=transport, transport_options=options
+                )
+            except UmError as error:
+                if "not implemented" not in str(error):
+                    raise
+                pytest.skip(str(error))  # the format pb of the library
+            found = until_all(monitor, {ContextRecord, SourceRecord, ReceiverRecord})
+            (theirs,) = receiver.stats()
+            told = found[ReceiverRecord]
+            assert isinstance(told, ReceiverRecord) and told.transport == "tcp" and told.source == theirs.source
+            assert told.values == {name: getattr(theirs, name) for name in told.values}
+            ours, about = source.stats(), found[SourceRecord]
+            assert isinstance(about, SourceRecord) and about.values == {
+                name: getattr(ours, name) for name in about.values
+            }
+            assert {(each.attributes.application, each.attributes.process_id) for each in found.values()} == {
+                ("orders", os.getpid())
+            }
+            context = found[ContextRecord]
+            assert isinstance(context, ContextRecord) and context.values["tr_src_topics"] == 1
+            assert len({each.attributes.context_instance for each in found.values()}) == 1
+            assert publisher.context is ctx
+            until(lambda: publisher.counts().packets >= 3)  # they are counted when they have been sent
+            assert sum(monitor.counts().malformed.values()) == 0
+            publisher.close()
+            with pytest.raises(InvalidArgument):
+                publisher.sample()
+
+
+def test_records_on_demand_and_a_context_that_closes_its_publisher() -> None:
+    with Monitor(udp=":0") as monitor:
+        ctx = Context(options=LOCAL)
+        port = monitor.address.rpartition(":")[2]
+        publisher = publish(ctx, 0, transport="udp", transport_options=f"address=127.0.0.1;port={port}")
+        assert monitor.poll(timeout=0.2) == []
+        publisher.sample()
+        until_all(monitor, {ContextRecord})
+        ctx.close()
+        with pytest.raises(InvalidArgument):
+            publisher.sample()
+
+
+def test_records_by_the_options_of_a_context_alone() -> None:
+    """Topics come from receivers with an interval; the monitoring context has its own interface."""
+    monitored = {
+        **LOCAL,
+        "monitor_interval": 1,
+        "monitor_appid": "alone",
+        "monitor_transport_opts": PLACE,
+    }
+    fleet = Fleet()
+    with contextlib.ExitStack() as stack:
+        monitor = stack.enter_context(Monitor(stack.enter_context(Context(options=LOCAL))))
+        ctx = stack.enter_context(Context(options=monitored))
+        source = stack.enter_context(Source(ctx, "prices"))
+        stack.enter_context(Receiver(ctx, "prices", monitor_interval=1))
+        source.wait_receivers(timeout=60)
+        while not any(fleet.topics(each) for each in fleet.objects("receiver")):
+            for arrival in monitor.poll(timeout=60):
+                fleet.add(arrival.record, now=0.0, origin=arrival.origin)
+    (receiver,) = fleet.objects("receiver")
+    assert fleet.topics(receiver) == ("prices",) and receiver.application == "alone"
+    assert fleet.receivers_of(fleet.objects("source")[0]) == [receiver]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"interval": -1}, {"interval": 1.5}, {"interval": True}, {"format": "xml"}, {"transport": "smoke"}]
+)
+def test_what_cannot_be_published_is_refused(wrong: dict[str, Any]) -> None:
+    with Context(options=LOCAL) as ctx, pytest.raises(InvalidArgument, match="publish"):
+        publish(ctx, **wrong)

@@ -51,6 +51,7 @@ OPAQUE = """
     lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
     um_py_source_t um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_room_t um_py_inbox_t um_py_request_t
     um_py_gate_t um_py_positions_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t
+    lbmmon_sctl_t lbmmon_format_func_t lbmmon_transport_func_t
 """
 STRUCTURES = [
     "lbm_iovec",
@@ -60,6 +61,7 @@ STRUCTURES = [
     *[f"lbm_rcv_transport_stats_{name}" for name in ("tcp", "lbtrm", "lbtru", "lbtipc", "lbtsmx", "broker")],
 ]
 EXTENSION_STRUCTURES = [
+    "um_mon_src_stats",
     "um_record",
     "um_collector_stats",
     "um_object_counts",
@@ -200,6 +202,19 @@ int um_hf_rcv_stats(lbm_hf_rcv_t *hfrcv, um_hf_stats_t *stats);
 int um_hfx_stats(lbm_hfx_t *hfx, um_hf_stats_t *stats);
 int um_wildcard_rcv_stats(lbm_wildcard_rcv_t *wrcv, um_rcv_stats_t *stats);
 int um_context_stats(lbm_context_t *ctx, um_context_stats_t *stats);
+int um_mon_src_stats(lbmmon_sctl_t *control, um_mon_src_stats_t *stats);
+const lbmmon_format_func_t *lbmmon_format_csv_module(void);
+const lbmmon_format_func_t *lbmmon_format_pb_module(void);
+const lbmmon_transport_func_t *lbmmon_transport_lbm_module(void);
+const lbmmon_transport_func_t *lbmmon_transport_udp_module(void);
+int lbmmon_sctl_create(lbmmon_sctl_t **control, const lbmmon_format_func_t *format, const void *format_options,
+                       const lbmmon_transport_func_t *transport, const void *transport_options);
+int lbmmon_context_monitor(lbmmon_sctl_t *control, lbm_context_t *ctx, const char *application, unsigned int seconds);
+int lbmmon_context_unmonitor(lbmmon_sctl_t *control, lbm_context_t *ctx);
+int lbmmon_sctl_sample(lbmmon_sctl_t *control);
+int lbmmon_sctl_destroy(lbmmon_sctl_t *control);
+int lbmmon_errnum(void);
+const char *lbmmon_errmsg(void);
 int um_context_topics(lbm_context_t *ctx, const char *pattern, um_topic_source_t *sources, size_t size,
                       size_t *count);
 
@@ -481,7 +496,7 @@ def make_ffi(
     limited = not sysconfig.get_config_var("Py_GIL_DISABLED")
     ffi.set_source(
         MODULE,
-        "#include <lbm/lbmsdm.h>\n" + "".join((HERE / name).read_text() for name in SOURCES),
+        "#include <lbm/lbmsdm.h>\n#include <lbm/lbmmon.h>\n" + "".join((HERE / name).read_text() for name in SOURCES),
         include_dirs=[str(include_dir)],
         library_dirs=list(library_dirs),
         runtime_library_dirs=list(runtime_library_dirs),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from um_cffi.monitoring._arrow import to_arrow
 from um_cffi.monitoring._gate import Rates
+from um_cffi.monitoring._publishing import Publisher, PublisherCounts, publish
 from um_cffi.monitoring._receiving import Arrival, Monitor, MonitorCounts, records
 from um_cffi.monitoring._records import (
     Attributes,
@@ -36,6 +37,8 @@ __all__ = [
     "MalformedPacket",
     "Monitor",
     "MonitorCounts",
+    "Publisher",
+    "PublisherCounts",
     "Rates",
     "ReceiverRecord",
     "Record",
@@ -45,6 +48,7 @@ __all__ = [
     "WildcardRecord",
     "decode",
     "encode",
+    "publish",
     "records",
     "to_arrow",
 ]
