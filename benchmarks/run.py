@@ -28,6 +28,7 @@ import part_spark
 import part_tcp
 import part_tls
 import part_udp
+import part_web
 import part_xsp
 from cells import Cells
 from plots import plot_throughput
@@ -56,6 +57,7 @@ PARTS: dict[str, Measure] = {
     "conflate": lambda cells, report, _: part_python.conflate(cells, report),
     "monitored": lambda cells, report, _: part_monitored.monitored(cells, report),
     "monitoring": lambda cells, report, _: part_monitoring.monitoring(cells, report),
+    "web": lambda cells, report, _: part_web.web(cells, report),
     "record": lambda cells, report, _: part_record.record(cells, report),
     "spark": lambda cells, report, _: part_spark.spark(cells, report),
     "encodings": lambda cells, report, _: part_encodings.encodings(cells, report),
