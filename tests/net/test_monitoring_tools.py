@@ -276,3 +276,43 @@ def test_lbmmon_cmd_takes_a_sample_of_a_process(host: Host, loopback_config: Con
     assert re.search(r"^Response received \[error: ", refused, re.M), refused
     source.go_on()
     source.finish()
+
+
+SOURCE = r"^Source statistics received from P at .*\nSource: TCP:"
+QUEUE_RECORD = r"^Event queue statistics received from P at "
+CONTEXT_RECORD = r"^Context statistics received from P at "
+
+
+@pytest.mark.parametrize(
+    "name, flags, pattern",
+    [
+        ("lbmmsrc", ("--monitor-src=1", "-M", 3, "-S", 2, "-T", 1), SOURCE),
+        ("lbmstrm", ("--monitor-src=1", "-S", 2, "-M", 3), SOURCE),
+        ("lbmrcv", ("--monitor-ctx=1", "t"), CONTEXT_RECORD),
+        ("lbmrcvq", ("--monitor-evq=1", "t"), QUEUE_RECORD),
+        ("lbmwrcv", ("--monitor-ctx=1", "^t"), CONTEXT_RECORD),
+        ("lbmwrcvq", ("--monitor-evq=1", "^t"), QUEUE_RECORD),
+        ("lbmmrcv", ("--monitor-ctx=1", "-R", 2), CONTEXT_RECORD),
+        ("lbmmrcvq", ("--monitor-evq=1", "-R", 2), QUEUE_RECORD),
+        ("lbmhfxrcv", ("--monitor-ctx=1", "t"), CONTEXT_RECORD),
+    ],
+)
+def test_example_programs_send_records_of_their_objects(
+    host: Host, loopback_config: Config, name: str, flags: tuple[object, ...], pattern: str
+) -> None:
+    monitor = host.start("lbmmon", *UDP)
+    opts = ("--monitor-transport=udp", "--monitor-transport-opts=address=127.0.0.1", "--monitor-appid=P")
+    host.start(name, "-c", loopback_config("source transport tcp"), *opts, *flags)
+    monitor.expect(pattern)
+
+
+def test_the_records_of_a_receiver_and_a_smart_source_are_theirs(host: Host, loopback_config: Config) -> None:
+    monitor = host.start("lbmmon", *UDP)
+    config = loopback_config("source transport lbtrm")
+    opts = ("--monitor-transport=udp", "--monitor-transport-opts=address=127.0.0.1")
+    host.start("lbmrcv", "-c", config, *opts, "--monitor-rcv=1", "--monitor-appid=R", "t")
+    host.start(
+        "lbmssrc", "-c", config, *opts, "--monitor-src=1", "--monitor-appid=S", "-d", 0, "-M", 9, "-L", 3600, "t"
+    )
+    monitor.expect(r"^Source statistics received from S at .*\nSource: LBTRM:.*\nTransport: LBT-RM$")
+    monitor.expect(r"^Receiver statistics received from R at .*\nSource: LBTRM:.*\nTransport: LBT-RM$")
