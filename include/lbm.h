@@ -3368,34 +3368,45 @@ LBMExpDLL int lbm_is_umq_capable(void);
 
 /* Debug log and deliberate loss, for support and tests. */
 
-/** File of the debug log. Context thread: yes. */
+/**
+ * File of the debug log, appended to; NULL: standard error. The text is copied. LBM_DEBUG_FILENAME comes before it. Any
+ * thread; in callbacks, too.
+ */
 LBMExpDLL void lbm_debug_filename(const char *filename);
 
-/** Which debug lines are written. Context thread: yes. */
+/**
+ * Which debug lines are written; 0, the default: none. 1: lines of the log, 2: errors, 4: contexts, sources and
+ * receivers that begin and end, 8: datagrams of topic resolution, 16: sessions that are joined and left. LBM_DEBUG_MASK
+ * comes before it. Context thread: yes.
+ */
 LBMExpDLL void lbm_debug_mask(lbm_uint64_t mask);
 
-/** Bytes at which the file rolls over. Context thread: yes. */
+/**
+ * Bytes at which the file rolls over to NAME.1, that to NAME.2 and so on; 0, the default: never; at most
+ * LBM_DEBUG_LOG_ROLLOVER_SIZE_MAX. LBM_DEBUG_MAXSIZE comes before it. Context thread: yes.
+ */
 LBMExpDLL void lbm_debugfile_maxsize(lbm_uint64_t size);
 
-/** Number of files kept. Context thread: yes. */
+/** Number of rolled files that are kept, 10 by default. LBM_DEBUG_MAX_ROLLOVER_FILES comes before it. Context thread:
+ * yes. */
 LBMExpDLL void lbm_debugfile_max_rollover(lbm_uint32_t size);
 
-/** Do not flush after each line. Context thread: yes. */
+/** 1: lines wait in memory, up to 64 KiB, until there is no room or the library goes. Context thread: yes. */
 LBMExpDLL void lbm_debug_noflush(int on);
 
-/** Debug lines also go to the log. Context thread: yes. */
+/** 1: debug lines also go to the log, except those of the log itself and of errors. Context thread: yes. */
 LBMExpDLL void lbm_log_debug(int on);
 
-/**
- * All options of the living object as text. *size is the number of entries in the array and becomes the number
- * written. Context thread: yes.
- */
+/** Writes the rings of all threads to a file, over what is there or behind it. 0, or -1. Context thread: yes. */
 LBMExpDLL int lbm_debug_dump(const char *filename, int append);
 
-/** Keep the last maxsz bytes per thread in memory. Context thread: yes. */
+/**
+ * Keeps the last maxsz bytes (4096..16777216) of each thread in memory, in place of the file, until lbm_debug_dump();
+ * 0: no more. What was kept before is lost. Context thread: yes.
+ */
 LBMExpDLL void lbm_debug_ring_buffer(size_t maxsz);
 
-/** Stamp lines with the time of day. Context thread: yes. */
+/** 1: lines in rings have the time of day; 0: seconds of the monotonic clock. Context thread: yes. */
 LBMExpDLL void lbm_debug_ring_buffer_walltime(int use);
 
 /** Percent of datagrams to be dropped by receivers. Context thread: yes. */

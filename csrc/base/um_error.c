@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/um_debug.h"
+
 static _Thread_local struct um_error_state um_last_error;
 
 /* "id: text" into the thread's state, returning the length used. */
@@ -35,6 +37,7 @@ int um_error(int errnum, const char *id, const char *fmt, ...)
     va_start(args, fmt);
     um_error_format(errnum, id, fmt, args);
     va_end(args);
+    UM_DEBUG(UM_DEBUG_ERROR, "%d %s", errnum, um_last_error.text);
     errno = saved;
     return -1;
 }
@@ -49,6 +52,7 @@ int um_error_os(int saved_errno, const char *id, const char *fmt, ...)
     char reason[128];
     const char *text = strerror_r(saved_errno, reason, sizeof reason);
     snprintf(um_last_error.text + used, sizeof um_last_error.text - used, ": %s", text);
+    UM_DEBUG(UM_DEBUG_ERROR, "%d %s", UM_EOS, um_last_error.text);
     errno = saved;
     return -1;
 }

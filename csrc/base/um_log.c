@@ -1,6 +1,7 @@
 /* The process-wide log: formats a line and hands it to the application's
  * callback, or to stderr. Owns the callback registration.
  * Any thread; the callback runs in the logging thread, without a lock. */
+#include "base/um_debug.h"
 #include "base/um_fork.h"
 #include "base/um_log.h"
 
@@ -46,6 +47,7 @@ static int um_log_level(int level, const char *id)
 
 static void um_log_emit(int level, const char *line)
 {
+    UM_DEBUG(UM_DEBUG_LOG, "level %d: %s", level, line);
     pthread_mutex_lock(&um_log_lock);
     um_log_proc proc = um_log_current_proc;
     void *clientd = um_log_current_clientd;

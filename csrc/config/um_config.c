@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/um_debug.h"
 #include "base/um_error.h"
 #include "base/um_fork.h"
 #include "base/um_log.h"
@@ -88,19 +89,10 @@ static int make_blocks(void)
 /* Variables whose feature is missing share one line. */
 static void warn_unused_variables(void)
 {
-    static const char *const names[] = {"LBM_DEBUG_MASK", "LBM_DEBUG_FILENAME", "LBM_DEBUG_MAXSIZE",
-                                        "LBM_DEBUG_MAX_ROLLOVER_FILES", "LBM_DEBUG_LBMMON"};
-    char text[256];
-    size_t len = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (getenv(names[i]) != NULL) {
-            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", len > 0 ? ", " : "", names[i]);
-        }
-    }
-    if (len > 0) {
+    if (getenv("LBM_DEBUG_LBMMON") != NULL) {
         um_log(UM_LOG_WARNING, "Core-9021-9",
-               "environment variables set whose features are not part of this version, and which are not used: %s",
-               text);
+               "environment variables set whose features are not part of this version, and which are not used: "
+               "LBM_DEBUG_LBMMON");
     }
 }
 
@@ -112,6 +104,7 @@ static void read_environment(void)
         um_log(UM_LOG_WARNING, "Core-9021-2",
                "environment variable LBM_UMM_INFO is ignored: there is no manager client");
     }
+    um_debug_environment();
     warn_unused_variables();
     if (file != NULL && *file != '\0' && um_config_load_file(file) != 0) {
         um_log(UM_LOG_ERR, "Core-5688-58", "loading default config file failed: %s", um_errmsg());

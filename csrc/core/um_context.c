@@ -6,8 +6,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#include <arpa/inet.h>
 
 #include "base/um_clock.h"
+#include "base/um_debug.h"
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
@@ -152,7 +155,7 @@ static void um_context_name_enter(lbm_context_t *ctx)
     um_list_push_back(&um_context_names, &ctx->name_node);
     pthread_mutex_unlock(&um_context_names_lock);
     if (duplicate) {
-        um_log(UM_LOG_WARNING, "Core-1060-10",
+        um_log(UM_LOG_WARNING, "Core-10960-200",
                "context_name \"%s\": another context of this process has the same name; give each its own", name);
     }
 }
@@ -346,6 +349,26 @@ static struct um_loop *um_context_make_loop(const lbm_context_t *ctx)
                           name);
 }
 
+/* One line with what whoever helps asks first. */
+static void log_start(const lbm_context_t *ctx)
+{
+    char instance[2 * sizeof ctx->instance + 1], address[INET_ADDRSTRLEN] = "none";
+    const char *name = ctx->opts.context_name;
+    for (size_t i = 0; i < sizeof ctx->instance; i++) {
+        snprintf(instance + 2 * i, 3, "%02x", ctx->instance[i]);
+    }
+    if (ctx->env.request_port != 0) {
+        inet_ntop(AF_INET, &ctx->env.request_ip, address, sizeof address);
+    }
+    bool embedded = ctx->opts.operational_mode == LBM_CTX_ATTR_OP_EMBEDDED;
+    um_log(UM_LOG_INFO, "Core-10403-150",
+           "context %p created: name[%s] instance[%s] libum %s, process %ld, %s mode, request port %s:%u, %s%s%s",
+           (void *)ctx, name != NULL ? name : "", instance, UM_VERSION, (long)getpid(),
+           embedded ? "embedded" : "sequential", address, (unsigned)ctx->env.request_port,
+           ctx->reactor_only ? "no messaging" : "messaging", ctx->opts.use_tls ? ", TLS" : "",
+           ctx->opts.compression != 0 ? ", compression" : "");
+}
+
 int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool reactor_only, const char *api)
 {
     if (um_loop_in_any()) {
@@ -374,6 +397,7 @@ int um_context_create(lbm_context_t **out, const lbm_context_attr_t *attr, bool 
     um_context_name_enter(ctx);
     ctx->magic = UM_CONTEXT_MAGIC;
     um_object_count(UM_OBJECT_CONTEXT, 1);
+    log_start(ctx);
     um_monitored_context_created(ctx);
     *out = ctx;
     return 0;
@@ -471,6 +495,7 @@ int um_context_delete(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbin
     um_monitored_closed(told, ctx, true);
     um_context_free(ctx);
     um_object_count(UM_OBJECT_CONTEXT, -1);
+    UM_DEBUG(UM_DEBUG_OBJECT, "context %p ends", (void *)ctx); /* its address only */
     if (cbinfo != NULL && cbinfo->cbproc != NULL) {
         cbinfo->cbproc(0, cbinfo->clientd);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/um_clock.h"
+#include "base/um_debug.h"
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
@@ -514,6 +515,8 @@ static int create_on_loop(void *arg)
     um_list_push_back(&rcv->ctx->receivers, &rcv->ctx_node);
     atomic_fetch_add(&rcv->ctx->live_objects, 1);
     um_object_count(UM_OBJECT_RECEIVER, 1);
+    UM_DEBUG(UM_DEBUG_OBJECT, "receiver %p of topic[%s] in context %p", (void *)rcv, create->topic->base.name,
+             (void *)rcv->ctx);
     um_timer_arm(um_rcv_wheel(rcv->topic), &rcv->timer, 0);
     um_monitored_receiver_created(rcv);
     if (create->hfx != NULL) {
@@ -607,6 +610,7 @@ static int forget_collector(void *arg)
     um_collector_detach(rcv->collector);
     rcv->collector = NULL;
     um_object_count(UM_OBJECT_RECEIVER, -1);
+    UM_DEBUG(UM_DEBUG_OBJECT, "receiver %p ends", (void *)rcv);
     return 0;
 }
 

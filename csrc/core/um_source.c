@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/um_clock.h"
+#include "base/um_debug.h"
 #include "base/um_error.h"
 #include "base/um_fork.h"
 #include "base/um_log.h"
@@ -316,6 +317,7 @@ static int publish_on_loop(void *arg)
     um_list_push_back(&ctx->sources, &src->ctx_node);
     atomic_fetch_add(&ctx->live_objects, 1);
     um_object_count(UM_OBJECT_SOURCE, 1);
+    UM_DEBUG(UM_DEBUG_OBJECT, "source %p of topic[%s] in context %p", (void *)src, topic->base.name, (void *)ctx);
     src->magic = UM_SOURCE_MAGIC;
     *call->srcp = src; /* before any event can tell the application of it */
     return 0;
@@ -416,6 +418,7 @@ static int delete_on_loop(void *arg)
     um_list_remove(&src->ctx_node);
     atomic_fetch_sub(&src->ctx->live_objects, 1);
     um_object_count(UM_OBJECT_SOURCE, -1);
+    UM_DEBUG(UM_DEBUG_OBJECT, "source %p ends", (void *)src);
     return 0;
 }
 

@@ -355,10 +355,10 @@ static void learn_domain(struct um_tr_engine *engine, const struct um_lbmr_trail
         if (!router && engine->config.domain_timeout > 0) {
             engine->router_heard_ns = engine->now_ns; /* the sender tells it only while it hears one */
         }
-        um_log(UM_LOG_INFO, "Resolver-1", "context resides in domain ID %u, learnt from topic resolution",
+        um_log(UM_LOG_INFO, "Core-6259-7", "context resides in domain ID %u, learnt from topic resolution",
                engine->domain_id);
     } else if (engine->domain_id != trailer->domain_id) {
-        um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Resolver-2",
+        um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6259-8",
                        "domain ID %u of a peer ignored: this context resides in domain ID %u", trailer->domain_id,
                        engine->domain_id);
     }

@@ -2,10 +2,12 @@
 #define _GNU_SOURCE
 #include "resolver/um_tr_agent.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "base/um_debug.h"
 #include "base/um_error.h"
 #include "base/um_mem.h"
 
@@ -54,6 +56,11 @@ static int receive_batch(struct um_tr_inbox *inbox, int fd)
     return recvmmsg(fd, inbox->headers, UM_TR_BATCH, MSG_DONTWAIT, NULL);
 }
 
+static const char *text_of(uint32_t ip, char *out)
+{
+    return inet_ntop(AF_INET, &ip, out, INET_ADDRSTRLEN);
+}
+
 void um_tr_inbox_read(struct um_tr_inbox *inbox, int fd, uint64_t now_ns,
                       void (*fn)(void *arg, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t from_ip,
                                  uint16_t from_port),
@@ -64,6 +71,9 @@ void um_tr_inbox_read(struct um_tr_inbox *inbox, int fd, uint64_t now_ns,
         int count = receive_batch(inbox, fd);
         for (int i = 0; i < count; i++) {
             bytes += inbox->headers[i].msg_len;
+            UM_DEBUG(UM_DEBUG_RESOLVER, "datagram of %u bytes from %s:%u", inbox->headers[i].msg_len,
+                     text_of(inbox->from[i].sin_addr.s_addr, (char[INET_ADDRSTRLEN]){""}),
+                     (unsigned)ntohs(inbox->from[i].sin_port));
             fn(arg, now_ns, inbox->vectors[i].iov_base, inbox->headers[i].msg_len, inbox->from[i].sin_addr.s_addr,
                ntohs(inbox->from[i].sin_port));
         }
@@ -75,6 +85,8 @@ void um_tr_inbox_read(struct um_tr_inbox *inbox, int fd, uint64_t now_ns,
 
 enum um_tr_sent um_tr_send_to(int fd, uint32_t ip, uint16_t port, const uint8_t *data, size_t len)
 {
+    UM_DEBUG(UM_DEBUG_RESOLVER, "datagram of %zu bytes to %s:%u", len, text_of(ip, (char[INET_ADDRSTRLEN]){""}),
+             (unsigned)port);
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = ip, .sin_port = htons(port)};
     for (int attempt = 0; attempt < 3; attempt++) {
         if (sendto(fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, sizeof to) >= 0) {

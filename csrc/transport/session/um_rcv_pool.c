@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/um_debug.h"
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
@@ -157,6 +158,7 @@ static void detach(struct um_rcv_stream *stream)
 
 void um_rcv_pool_free(struct um_rcv_session *session)
 {
+    UM_DEBUG(UM_DEBUG_SESSION, "session %p left", (void *)session);
     um_u32_map_clear(&session->topics);
     session->ops->destroy(session);
 }
@@ -344,6 +346,7 @@ static struct um_rcv_session *create_session(struct um_rcv_sessions *sessions, c
     }
     um_list_push_back(&sessions->list, &session->node);
     um_list_push_back(&session->transport->sessions, &session->transport_node);
+    UM_DEBUG(UM_DEBUG_SESSION, "session %p[%s] joined", (void *)session, session->source);
     return session;
 }
 

@@ -476,7 +476,7 @@ TEST(contexts_of_the_same_name_are_told_apart_with_a_warning)
     lbm_context_attr_t *attr = net_context_attr();
     lbm_context_t *first, *second;
     MUST(lbm_context_attr_str_setopt(attr, "context_name", "twin"));
-    watch_log("Core-1060-10");
+    watch_log("Core-10960-200");
     MUST(lbm_context_create(&first, attr, NULL, NULL));
     CHECK_EQ(log_hits, 0);
     MUST(lbm_context_create(&second, attr, NULL, NULL));

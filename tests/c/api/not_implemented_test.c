@@ -81,10 +81,10 @@ TEST(call_without_a_result_warns_in_the_log)
 {
     log_lines = 0;
     lbm_log(keep_line, NULL);
-    lbm_debug_mask(1);
+    lbm_authstorage_close_storage_xml();
     lbm_log(NULL, NULL);
     CHECK_EQ(log_lines, 1);
-    CHECK_CONTAINS(log_text, "lbm_debug_mask: ");
+    CHECK_CONTAINS(log_text, "lbm_authstorage_close_storage_xml: ");
     CHECK_EQ(log_text[0], '0' + LBM_LOG_WARNING);
 }
 
