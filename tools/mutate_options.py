@@ -33,7 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SCOPES = ("context", "source", "receiver", "wildcard_receiver", "event_queue", "hfx", "xsp")
-LINKED = ("include", "cmake", "proto", "tests", "tools", "um_cffi", "CMakeLists.txt")
+LINKED = ("include", "cmake", "packaging", "proto", "tests", "tools", "um_cffi", "CMakeLists.txt")
 HANG_SECONDS = 120
 BUILD_SECONDS = 1800
 
