@@ -102,6 +102,27 @@ void bench_oneway_message(const void *data)
     }
 }
 
+void bench_text(char *text, size_t len)
+{
+    static const char *const symbols[] = {"AAPL", "MSFT", "NVDA", "AMZN", "GOOG", "META", "TSLA", "JPM",
+                                          "XOM",  "SAP",  "SIE",  "ALV",  "BAS",  "VOW3", "BAYN", "DTE"};
+    uint32_t random = 1;
+    for (size_t at = 0; at < len;) {
+        char line[96];
+        uint32_t draws[4];
+        for (int i = 0; i < 4; i++) {
+            random = random * 1664525u + 1013904223u;
+            draws[i] = random >> 8;
+        }
+        size_t n = (size_t)snprintf(line, sizeof line, "symbol=%s;bid=%u.%02u;ask=%u.%02u;size=%u;time=%u\n",
+                                    symbols[draws[0] % 16], 100 + draws[1] % 100, draws[1] % 97, 100 + draws[2] % 100,
+                                    draws[2] % 97, 100 * (1 + draws[3] % 50), draws[0]);
+        n = n < len - at ? n : len - at;
+        memcpy(text + at, line, n);
+        at += n;
+    }
+}
+
 bool bench_meet(void)
 {
     static int meetings;
@@ -204,9 +225,13 @@ static void print_result(double core_to_core)
         double rate =
             bench_shared->seconds > 0 ? (double)(bench_shared->received & ~255ull) / bench_shared->seconds : 0;
         printf(
-            ", \"sent\": %llu, \"received\": %llu, \"out_of_order\": %llu, \"msgs_per_s\": %.0f, \"mb_per_s\": %.1f}\n",
+            ", \"sent\": %llu, \"received\": %llu, \"out_of_order\": %llu, \"msgs_per_s\": %.0f, \"mb_per_s\": %.1f",
             (unsigned long long)bench_shared->sent, (unsigned long long)bench_shared->received,
             (unsigned long long)bench_shared->out_of_order, rate, rate * (double)o->size / 1e6);
+        if (bench_shared->plain_bytes > 0) {
+            printf(", \"compressed_to\": %.3f", (double)bench_shared->packed_bytes / (double)bench_shared->plain_bytes);
+        }
+        puts("}");
     }
 }
 

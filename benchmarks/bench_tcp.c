@@ -3,6 +3,7 @@
  * is let, B counts. Ping-pong: one message in flight, every round trip timed by A. */
 #define _GNU_SOURCE
 #include "bench_common.h"
+#include "bench_lz4.h"
 #include "bench_tls.h"
 #include "bench_um.h"
 
@@ -22,10 +23,34 @@
 #define FRAME_HEADER 12 /* the LBMC data header: type, next header, length, topic index, sequence number */
 #define RECEIVE_BUFFER (256 * 1024)
 
+/* Compression has texts to do, of which LZ4's 64 KiB hold no two alike; otherwise messages are of zeros. */
+#define TEXT_BYTES (1024 * 1024)
+
+static bool compresses(void)
+{
+    return strcmp(bench_options.impl, "rawlz4") == 0 || strcmp(bench_options.impl, "umlz4") == 0;
+}
+
+static size_t message_count(void)
+{
+    return compresses() ? TEXT_BYTES / bench_options.size + 1 : 1;
+}
+
+static char *messages_create(void)
+{
+    size_t len = message_count() * bench_options.size;
+    char *messages = calloc(1, len);
+    if (messages != NULL && compresses()) {
+        bench_text(messages, len);
+    }
+    return messages;
+}
+
 /* ---- one-way sender, common: send(context, bytes, flush) as fast as it is let ---- */
 static void run_sender(void (*send_one)(void *arg, const void *data, bool flush), void *arg)
 {
-    char *message = calloc(1, bench_options.size);
+    char *messages = messages_create(), *message = messages;
+    char *end_of_messages = messages + message_count() * bench_options.size;
     struct bench_header header = {0, BENCH_HELLO};
     while (!atomic_load(&bench_shared->seen_b) && !bench_finished()) {
         memcpy(message, &header, sizeof header);
@@ -43,6 +68,8 @@ static void run_sender(void (*send_one)(void *arg, const void *data, bool flush)
             memcpy(message, &header, sizeof header);
             send_one(arg, message, false);
             header.sequence++;
+            message += bench_options.size;
+            message = message == end_of_messages ? messages : message;
         }
     }
     bench_shared->sent = header.sequence;
@@ -52,7 +79,7 @@ static void run_sender(void (*send_one)(void *arg, const void *data, bool flush)
         send_one(arg, message, true);
         bench_sleep_ms(10);
     }
-    free(message);
+    free(messages);
 }
 
 /* ---- ping-pong, common part of A: called when a reply arrived; returns false when the run is over ---- */
@@ -111,9 +138,14 @@ static int raw_connect(int role)
     return fd;
 }
 
+struct raw_filter {
+    struct bench_tls *tls; /* `rawtls`: NULL otherwise */
+    struct bench_lz4 *lz4; /* `rawlz4`: NULL otherwise */
+};
+
 struct raw_out {
     int fd;
-    struct bench_tls *tls; /* `rawtls`: NULL otherwise */
+    struct raw_filter filter;
     size_t used, limit;
     uint32_t sequence;
     char buffer[RECEIVE_BUFFER];
@@ -122,9 +154,14 @@ struct raw_out {
 static void raw_write(struct raw_out *out, const char *data, size_t len)
 {
 #ifdef UM_BENCH_TLS
-    if (out->tls != NULL) {
-        bench_tls_write(out->tls, data, len);
+    if (out->filter.tls != NULL) {
+        bench_tls_write(out->filter.tls, data, len);
         return;
+    }
+#endif
+#ifdef UM_BENCH_LZ4
+    if (out->filter.lz4 != NULL) {
+        data = bench_lz4_pack(out->filter.lz4, data, len, &len);
     }
 #endif
     while (len > 0) {
@@ -159,23 +196,30 @@ static void raw_send(void *arg, const void *data, bool flush)
     }
 }
 
-static ssize_t raw_read(int fd, struct bench_tls *tls, char *data, size_t len)
+static ssize_t raw_read(int fd, const struct raw_filter *filter, char *data, size_t len)
 {
+    int flags = bench_options.spin ? MSG_DONTWAIT : 0;
 #ifdef UM_BENCH_TLS
-    if (tls != NULL) {
-        return bench_tls_read(tls, data, len);
+    if (filter->tls != NULL) {
+        return bench_tls_read(filter->tls, data, len);
     }
 #endif
-    return recv(fd, data, len, bench_options.spin ? MSG_DONTWAIT : 0);
+#ifdef UM_BENCH_LZ4
+    if (filter->lz4 != NULL) {
+        return bench_lz4_read(filter->lz4, fd, flags, data, len);
+    }
+#endif
+    return recv(fd, data, len, flags);
 }
 
 /* Read and parse frames, calling on_message for each payload, until finished. */
-static void raw_receive(int fd, struct bench_tls *tls, void (*on_message)(void *arg, const char *data), void *arg)
+static void raw_receive(int fd, const struct raw_filter *filter, void (*on_message)(void *arg, const char *data),
+                        void *arg)
 {
     static char buffer[RECEIVE_BUFFER];
     size_t have = 0;
     while (!bench_finished()) {
-        ssize_t n = raw_read(fd, tls, buffer + have, sizeof buffer - have);
+        ssize_t n = raw_read(fd, filter, buffer + have, sizeof buffer - have);
         if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             continue;
         }
@@ -228,7 +272,10 @@ static void raw_side(int role)
     static struct raw_out out;
     int in = out.fd = raw_connect(role);
 #ifdef UM_BENCH_TLS
-    out.tls = strcmp(bench_options.impl, "rawtls") == 0 ? bench_tls_open(in, role == 0) : NULL;
+    out.filter.tls = strcmp(bench_options.impl, "rawtls") == 0 ? bench_tls_open(in, role == 0) : NULL;
+#endif
+#ifdef UM_BENCH_LZ4
+    out.filter.lz4 = compresses() ? bench_lz4_open() : NULL;
 #endif
     if (strcmp(bench_options.impl, "rawpair") == 0) {
         in = raw_connect(role);
@@ -242,16 +289,16 @@ static void raw_side(int role)
     if (bench_oneway() && role == 0) {
         run_sender(raw_send, &out);
     } else if (bench_oneway()) {
-        raw_receive(in, out.tls, raw_count, NULL);
+        raw_receive(in, &out.filter, raw_count, NULL);
     } else if (role == 0) {
         struct raw_pong pong = {.out = &out};
         pinger_init(&pong.pinger);
         raw_send(&out, pinger_next(&pong.pinger), true);
-        raw_receive(in, out.tls, raw_pong, &pong);
+        raw_receive(in, &out.filter, raw_pong, &pong);
         shutdown(out.fd, SHUT_RDWR);
         shutdown(in, SHUT_RDWR);
     } else {
-        raw_receive(in, out.tls, raw_echo, &out);
+        raw_receive(in, &out.filter, raw_echo, &out);
     }
 }
 
@@ -303,6 +350,9 @@ static lbm_context_t *um_context(int role)
     lbm_context_attr_t *attr = um_context_attr("127.0.0.1");
     if (strcmp(bench_options.impl, "umtls") == 0) {
         encrypt(attr, role == 0 ? "host" : "peer");
+    }
+    if (compresses()) {
+        um_check(lbm_context_attr_str_setopt(attr, "compression", "lz4"), "compression");
     }
     if (bench_options.spin) {
         um_check(lbm_context_attr_str_setopt(attr, "file_descriptor_management_behavior", "busy_wait"), "busy_wait");
@@ -454,10 +504,14 @@ static void side(int role)
     } else if (strcmp(bench_options.impl, "rawtls") == 0) {
         bench_die("--impl rawtls: OpenSSL's headers were not there when this was built");
 #endif
+#ifndef UM_BENCH_LZ4
+    } else if (strcmp(bench_options.impl, "rawlz4") == 0) {
+        bench_die("--impl rawlz4: liblz4's headers were not there when this was built");
+#endif
     } else if (strncmp(bench_options.impl, "raw", 3) == 0) {
         raw_side(role);
     } else {
-        bench_die("--impl %s: not built in (um, umtls, raw, rawpair, rawtls, zmq)", bench_options.impl);
+        bench_die("--impl %s: not built in (um, umtls, umlz4, raw, rawpair, rawtls, rawlz4, zmq)", bench_options.impl);
     }
 }
 

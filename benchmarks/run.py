@@ -17,6 +17,7 @@ import part_encodings
 import part_headers
 import part_hot_failover
 import part_latejoin
+import part_lz4
 import part_monitored
 import part_monitoring
 import part_python
@@ -41,6 +42,7 @@ PARTS: dict[str, Measure] = {
     "throughput": lambda cells, report, _: part_tcp.throughput(cells, report),
     "latency": lambda cells, report, _: part_tcp.latency(cells, report),
     "tls": lambda cells, report, _: part_tls.tls(cells, report),
+    "lz4": lambda cells, report, _: part_lz4.lz4(cells, report),
     "udp": lambda cells, report, _: part_udp.reliable_udp(cells, report),
     "udp-peers": lambda cells, report, _: part_udp.udp_peers(cells, report),
     "ipc": lambda cells, report, _: part_shared_memory.ipc(cells, report),
