@@ -224,10 +224,9 @@ static void print_result(double core_to_core)
     } else {
         double rate =
             bench_shared->seconds > 0 ? (double)(bench_shared->received & ~255ull) / bench_shared->seconds : 0;
-        printf(
-            ", \"sent\": %llu, \"received\": %llu, \"out_of_order\": %llu, \"msgs_per_s\": %.0f, \"mb_per_s\": %.1f",
-            (unsigned long long)bench_shared->sent, (unsigned long long)bench_shared->received,
-            (unsigned long long)bench_shared->out_of_order, rate, rate * (double)o->size / 1e6);
+        printf(", \"sent\": %llu, \"received\": %llu, \"out_of_order\": %llu, \"msgs_per_s\": %.0f, \"mb_per_s\": %.1f",
+               (unsigned long long)bench_shared->sent, (unsigned long long)bench_shared->received,
+               (unsigned long long)bench_shared->out_of_order, rate, rate * (double)o->size / 1e6);
         if (bench_shared->plain_bytes > 0) {
             printf(", \"compressed_to\": %.3f", (double)bench_shared->packed_bytes / (double)bench_shared->plain_bytes);
         }

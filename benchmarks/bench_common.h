@@ -29,10 +29,10 @@ struct bench_shared {
     _Alignas(64) _Atomic uint64_t progress; /* one way: the sequence number B has come to, about */
     _Alignas(64) uint16_t port[2];          /* for the raw loops */
     uint64_t sent;
-    uint64_t received;     /* measured messages seen by B */
-    uint64_t out_of_order; /* by sequence */
-    double seconds;        /* B: first to last measured message */
-    double cpu[2];         /* cores used while measuring */
+    uint64_t received;                               /* measured messages seen by B */
+    uint64_t out_of_order;                           /* by sequence */
+    double seconds;                                  /* B: first to last measured message */
+    double cpu[2];                                   /* cores used while measuring */
     _Alignas(64) uint64_t plain_bytes, packed_bytes; /* A: before and after compression; 0: none of its own */
     _Alignas(64) uint64_t sample_count;
     uint32_t samples[BENCH_SAMPLES_MAX]; /* ns */
@@ -84,7 +84,7 @@ void bench_sleep_ms(unsigned ms);
 int bench_main(int argc, char **argv, void (*side)(int role));
 /* B's bookkeeping of one-way messages: call per message. */
 void bench_oneway_message(const void *data);
-/* Lines of text as of a market feed, always the same ones: for messages that can be compressed, though not to nothing. */
+/* Lines as of a market feed, always the same ones: for messages that can be compressed, though not to nothing. */
 void bench_text(char *text, size_t len);
 /* Wait for the other side to come to the same call (both make the same calls in the same order); false on abort or
  * after 15 s. */
