@@ -187,6 +187,37 @@ TEST(event_queues_are_monitored)
     MUST(lbm_event_queue_delete(evq));
 }
 
+TEST(smart_sources_are_monitored_until_they_are_deleted)
+{
+    TEST_NEEDS_NET();
+    struct mon_seen seen = MON_SEEN_INIT;
+    lbm_context_t *ctx = net_context();
+    lbm_src_topic_attr_t *attr;
+    lbm_topic_t *topic;
+    lbm_ssrc_t *ssrc;
+    lbm_src_transport_stats_t stats;
+    MUST(lbm_src_topic_attr_create(&attr));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbt-rm"));
+    MUST(lbm_src_topic_alloc(&topic, ctx, "smart", attr));
+    lbm_src_topic_attr_delete(attr);
+    MUST(lbm_ssrc_create(&ssrc, ctx, topic, NULL, NULL, NULL));
+    mon_listen(&seen, lbmmon_format_csv_module(), NULL, lbmmon_transport_udp_module(), UDP_TO);
+    lbmmon_sctl_t *control = udp_sender();
+    MON_MUST(lbmmon_ssrc_monitor(control, ssrc, "smart one", 0));
+    MUST(lbm_ssrc_retrieve_transport_stats(ssrc, &stats));
+    MON_MUST(lbmmon_sctl_sample(control));
+    CHECK(mon_wait(&seen, &seen.sources, 1));
+    CHECK_EQ(seen.source.type, LBM_TRANSPORT_STAT_LBTRM);
+    CHECK_STR(seen.source.source, stats.source);
+    MUST(lbm_ssrc_delete(ssrc)); /* the controller forgets it */
+    MON_MUST(lbmmon_sctl_sample(control));
+    CHECK_EQ(lbmmon_ssrc_unmonitor(control, ssrc), -1);
+    MON_MUST(lbmmon_sctl_destroy(control));
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    CHECK_EQ(seen.sources, 1);
+    MUST(lbm_context_delete(ctx));
+}
+
 TEST(records_go_over_the_topic_at_their_intervals)
 {
     TEST_NEEDS_NET();
