@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from cells import Cells, rate
+from cells import Cells, Result
 from report import Report
 
 SIZES = (64, 1024, 8192)
 JUDGED = 8192
+
+
+def rate(result: Result) -> str:
+    """Bytes of the messages, before compression."""
+    return f"{result['mb_per_s']:.0f} MB/s"
 
 
 def lz4(cells: Cells, report: Report) -> None:
