@@ -145,7 +145,7 @@ static const char *closing_quote(const struct um_mon_csv_reader *r, const char *
 
 bool um_mon_csv_get_text(struct um_mon_csv_reader *r, char *out, size_t room)
 {
-    if (r->over || *r->at != '"') {
+    if (r->over || r->at == r->end || *r->at != '"') {
         return false;
     }
     const char *from = r->at + 1;

@@ -251,6 +251,22 @@ TEST(text_that_makes_no_sense_is_refused)
 }
 
 /* A number longer than the counters: its last digits count. */
+/* In memory of its own size, so that the address sanitizer sees a look behind its end. */
+TEST(text_that_ends_with_a_separator_is_read_to_its_end_only)
+{
+    static const char *const cut[] = {"16,", "16,\"", "16,\"x\",", "10,"};
+    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+        size_t len = strlen(cut[i]);
+        char *exact = malloc(len);
+        lbm_rcv_transport_stats_t got;
+        lbm_wildcard_rcv_stats_t pattern;
+        memcpy(exact, cut[i], len);
+        CHECK_EQ(lbmmon_rcv_format_csv_deserialize(NULL, &got, exact, len, VERSION_5, NULL), -1);
+        CHECK_EQ(lbmmon_wildcard_rcv_format_csv_deserialize(NULL, &pattern, exact + 3, len - 3, VERSION_5, NULL), -1);
+        free(exact);
+    }
+}
+
 TEST(numbers_that_are_too_long_lose_their_first_digits)
 {
     lbm_src_transport_stats_t got;
