@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import changes, ctests, main, process, schedule  # noqa: E402
+from checks import changes, ctests, fuzzing, main, process, schedule  # noqa: E402
 from checks.process import Tally  # noqa: E402
 from checks.schedule import Job, Pool, Result  # noqa: E402
 
@@ -213,7 +213,29 @@ def test_f27_fuzz_targets_run_longer_where_what_they_include_has_changed() -> No
     assert changes.target_changed(target, None)
     assert changes.target_changed(target, {"csrc/wire/um_lbmr_ext.c"})
     assert changes.target_changed(target, {"tests/fuzz/corpus/lbmr_fuzz/new"})
-    assert not changes.target_changed(target, {"csrc/base/um_log.c", "csrc/config/um_config.c"})
+    assert not changes.target_changed(
+        target, {"csrc/base/um_log.c", "csrc/config/um_config.c", "csrc/wire/um_lbmsrs.c"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("json_fuzz", "csrc/base/um_json.c"),  # what it is made for is in the folder that otherwise does not count
+        ("pdm_fuzz", "csrc/pdm/um_pdm_read.c"),  # behind a public header
+        ("pdm_columns_fuzz", "um_cffi/binding/um_py_pdm_columns.c"),
+        ("srs_engine_fuzz", "csrc/resolver/um_srs_engine.c"),  # through a helper of the tests
+        ("lbtrm_fuzz", "csrc/transport/lbtr/um_lbtr_window.c"),  # through a header of its folder
+        ("config_text_fuzz", "csrc/config/options.def"),
+    ],
+)
+def test_f27_what_a_fuzz_target_is_made_for_is_found(name: str, file: str) -> None:
+    assert file in changes.code_of(ROOT / "tests" / "fuzz" / f"{name}.c")
+
+
+def test_f27_every_fuzz_target_is_made_for_some_code() -> None:
+    for source in fuzzing.targets():
+        assert [file for file in changes.code_of(source) if file.startswith(("csrc/", "proto/"))], source
 
 
 def test_every_regression_names_a_scenario() -> None:

@@ -393,11 +393,15 @@ def test_top_fits_eighty_columns_and_says_what_it_leaves_out(host: Host) -> None
 
 
 def test_topics_are_listed_without_joining(host: Host) -> None:
-    publisher = um(host, "pub", "-w", 0, *ENDLESS, "-r", 10, "prices/one", "x")
-    um(host, "pub", "-T", "ipc", "-w", 0, *ENDLESS, "-r", 10, "prices/two", "x")
+    publishers = [
+        um(host, "pub", "-w", 0, *ENDLESS, "-r", 10, "prices/one", "x"),
+        um(host, "pub", "-T", "ipc", "-w", 0, *ENDLESS, "-r", 10, "prices/two", "x"),
+    ]
     there = {("prices/one", "tcp"), ("prices/two", "lbtipc")}
     found: list[tuple[str, str]] = []
     while set(found) < there:  # a listing may end before a publisher has answered
+        for publisher in publishers:
+            assert publisher.popen.poll() is None, publisher.output
         listing = um(host, "topics", "--json", "-t", 4 * SLOW, "^prices")
         listing.wait()
         rows = [json.loads(line) for line in listing.output.splitlines() if line.startswith("{")]
@@ -408,7 +412,7 @@ def test_topics_are_listed_without_joining(host: Host) -> None:
         if listing.wait() == 0 and "2 topics, 2 sources" in listing.output:
             break
     assert "2 topics, 2 sources" in listing.output
-    assert publisher.popen.poll() is None
+    assert all(publisher.popen.poll() is None for publisher in publishers)
     nothing = um(host, "topics", "-t", 0.1, "^none")
     assert nothing.wait() == 1
 

@@ -20,7 +20,10 @@ ENGINES = (
     "tests/c/support/",
 )
 DAY_SECONDS = 86400
-INCLUDE = re.compile(r'^#include "((?!base/)[\w/]+)\.[ch]"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include [<"]([\w./]+)\.(?:h|c|def)[>"]', re.MULTILINE)
+INCLUDED_FROM = ("csrc", "tests/c/support", "tests/fuzz")
+BASE = "csrc/base"
+PUBLIC = {"lbm/lbmpdm": "csrc/pdm", "lbm/lbmsdm": "csrc/sdm", "lbm/lbmmon": "csrc/lbmmon"}  # what is behind a header
 
 
 def git(*arguments: str) -> str | None:
@@ -68,10 +71,46 @@ def engines_changed(changed: set[str] | None) -> bool:
     return changed is None or any(name.startswith(ENGINES) for name in changed)
 
 
+def _named(stem: str, folder: str) -> set[str]:
+    """What stands behind an included header: it, the source of its name, and those named after it (NAME_part.c)."""
+    if stem in PUBLIC:
+        return {str(path.relative_to(ROOT)) for path in (ROOT / PUBLIC[stem]).glob("*.[ch]")}
+    found: set[str] = set()
+    for root in (*INCLUDED_FROM, folder):
+        place = (ROOT / root / stem).resolve()
+        for path in (*place.parent.glob(f"{place.name}.*"), *place.parent.glob(f"{place.name}_*.c")):
+            found.add(str(path.relative_to(ROOT)))
+    return found
+
+
+def _included(file: str) -> set[str]:
+    stems = INCLUDE.findall((ROOT / file).read_text())
+    return set().union(*(_named(stem, str(Path(file).parent)) for stem in stems))
+
+
+def code_of(source: Path) -> set[str]:
+    """The files that a fuzz target is made for: what it includes and, in the same folders, what those include in turn.
+    What everything uses, csrc/base, counts for the targets of nothing else.
+    """
+    own = str(source.relative_to(ROOT))
+    found = _included(own)
+    for file in [each for each in found if not each.startswith("csrc/")]:  # helpers of the test
+        found |= _included(file)
+    folders = {str(Path(file).parent) for file in found if file.startswith("csrc/")}
+    if len(folders) > 1:
+        folders.discard(BASE)
+        found = {file for file in found if Path(file).parent != Path(BASE)}
+    ahead = list(found)
+    while ahead:
+        new = {file for file in _included(ahead.pop()) if str(Path(file).parent) in folders} - found
+        found |= new
+        ahead += new
+    return found | {own}
+
+
 def target_changed(source: Path, changed: set[str] | None) -> bool:
-    """Whether a fuzz target, its seeds or the code that it includes has changed; folders count as a whole."""
+    """Whether a fuzz target, its seeds or the code that it is made for has changed."""
     if changed is None:
         return True
-    folders = {f"csrc/{Path(name).parent}/" for name in INCLUDE.findall(source.read_text()) if "/" in name}
-    own = (f"tests/fuzz/{source.stem}", f"tests/fuzz/corpus/{source.stem}/")
-    return any(name.startswith((*own, *folders)) for name in changed)
+    corpus = f"tests/fuzz/corpus/{source.stem}/"
+    return not changed.isdisjoint(code_of(source)) or any(name.startswith(corpus) for name in changed)
