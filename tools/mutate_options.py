@@ -314,10 +314,17 @@ def guards(options: list[Option]) -> dict[Option, str]:
 def run_case(folder: Path, program: str, case: str, changed: str) -> tuple[bool, str]:
     """True when it passed; and its last words otherwise."""
     env = {**os.environ, "UM_OPTION_MUTANT": changed}
-    command = [str(ROOT / "tools/private_net.sh"), str(folder / "build/tests" / program), case]
+    command = [str(ROOT / "tools/private_net.sh"), str(folder.resolve() / "build/tests" / program), case]
     try:
         done = subprocess.run(
-            command, env=env, capture_output=True, text=True, errors="replace", timeout=HANG_SECONDS, check=False
+            command,
+            cwd=folder / "tree/csrc",  # beside tests, as a build tree: what cases read is at ../tests
+            env=env,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=HANG_SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return False, "does not end"
