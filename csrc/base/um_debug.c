@@ -29,6 +29,7 @@
 #define RINGS_MAX 256     /* of threads that are no more, too: then the oldest of those gives way */
 #define FILE_SIZE_MAX UINT64_C(0xffffffff)
 #define ROLLED_MAX 1000u
+#define TELL_NS UINT64_C(60000000000) /* between two lines that say that lines are lost */
 
 _Atomic uint64_t um_debug_kinds;
 
@@ -44,8 +45,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 UM_FORK_GUARD(lock)
 static struct {
     char *file;
-    int fd;              /* -1: to be opened */
-    unsigned generation; /* of forks: the descriptor is closed in a child */
+    int fd; /* -1: to be opened */
     uint64_t written, file_size;
     uint32_t rolled;
     bool buffered, to_log, walltime;
@@ -54,6 +54,8 @@ static struct {
     size_t ring_size, rings;
     unsigned ring_version; /* counts the changes of ring_size */
     size_t waiting;
+    int trouble;         /* errno of what was lost last; 0: nothing was, or it is told */
+    uint64_t lost_bytes; /* in all */
     char buffer[BUFFER_LEN];
 } debug = {.fd = -1, .rolled = 10};             /* lock */
 static struct um_list rings = {&rings, &rings}; /* lock */
@@ -66,11 +68,18 @@ static pthread_once_t ring_key_once = PTHREAD_ONCE_INIT;
 
 /* ---- the file --------------------------------------------------------------------- */
 
+static void lose(size_t len, int err)
+{
+    debug.trouble = err;
+    debug.lost_bytes += len;
+}
+
 static void write_all(int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t count = write(fd, bytes, len);
-        if (count <= 0 && errno != EINTR) {
+        if (count <= 0 && (count == 0 || errno != EINTR)) {
+            lose(len, count == 0 ? EIO : errno);
             return;
         }
         bytes += count > 0 ? count : 0;
@@ -86,6 +95,31 @@ static void flush_buffer(void)
     debug.waiting = 0;
 }
 
+struct loss {
+    int err; /* 0: none that is not told yet */
+    uint64_t bytes;
+    char file[256];
+};
+
+static struct loss take_loss(void)
+{
+    struct loss loss = {.err = debug.trouble, .bytes = debug.lost_bytes};
+    if (loss.err != 0) {
+        snprintf(loss.file, sizeof(loss.file), "%s", debug.file != NULL ? debug.file : "(standard error)");
+    }
+    debug.trouble = 0;
+    return loss;
+}
+
+static void tell_loss(const struct loss *loss)
+{
+    static struct um_log_limit limit;
+    um_log_limited(&limit, um_clock_ns(), TELL_NS, UM_LOG_WARNING, "Core-9040-5",
+                   "debug file %s: %s: %" PRIu64 " bytes of lines were lost so far; make room, or name another file by "
+                   "lbm_debug_filename() or LBM_DEBUG_FILENAME",
+                   loss->file, strerror(loss->err), loss->bytes);
+}
+
 static void close_file(void)
 {
     flush_buffer();
@@ -98,17 +132,13 @@ static void close_file(void)
 static bool open_file(void)
 {
     struct stat info;
-    if (debug.fd >= 0 && debug.generation != um_fork_generation() && debug.file != NULL) {
-        debug.fd = -1; /* the child has lost it, and what waited is its parent's */
-        debug.waiting = 0;
-    }
-    debug.generation = um_fork_generation();
     if (debug.fd < 0 && debug.file == NULL) {
         debug.fd = STDERR_FILENO;
     } else if (debug.fd < 0 && um_clock_ns() >= debug.retry_ns) {
         debug.fd = um_fd_own(open(debug.file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640));
         debug.written = debug.fd >= 0 && fstat(debug.fd, &info) == 0 ? (uint64_t)info.st_size : 0;
         debug.retry_ns = debug.fd >= 0 ? 0 : um_clock_ns() + 1000000000u;
+        debug.trouble = debug.fd >= 0 ? debug.trouble : errno;
     }
     return debug.fd >= 0;
 }
@@ -134,12 +164,14 @@ static void roll(void)
 static void to_file(const char *line, size_t len)
 {
     if (!open_file()) {
+        debug.lost_bytes += len;
         return;
     }
     if (debug.file != NULL && debug.file_size > 0 && debug.written > 0 && debug.written + len > debug.file_size) {
         roll();
     }
     if (debug.fd < 0) {
+        debug.lost_bytes += len;
         return;
     }
     if (debug.waiting + len > sizeof(debug.buffer)) {
@@ -309,7 +341,12 @@ void um_debug_line(unsigned kind, const char *fmt, ...)
     } else {
         to_file(line, len);
     }
+    /* Errors may be made under a lock, and the log is the application's: another line tells. */
+    struct loss loss = kind != UM_DEBUG_ERROR ? take_loss() : (struct loss){0};
     pthread_mutex_unlock(&lock);
+    if (loss.err != 0) {
+        tell_loss(&loss);
+    }
     if (to_log && (kind & (UM_DEBUG_LOG | UM_DEBUG_ERROR)) == 0) {
         line[len - 1] = '\0';
         um_log(UM_LOG_DEBUG, NULL, "%s: %s", kind_name(kind), line + head);
@@ -420,10 +457,20 @@ void um_debug_set_ring(size_t bytes)
 __attribute__((destructor)) static void flush_at_end(void)
 {
     pthread_mutex_lock(&lock);
-    if (debug.generation == um_fork_generation()) {
-        flush_buffer();
-    }
+    flush_buffer();
     pthread_mutex_unlock(&lock);
+}
+
+/* The child has lost the descriptor, whose number may soon be another's, and what waited is its parent's. */
+static void forget_in_child(void)
+{
+    debug.fd = debug.file != NULL ? -1 : debug.fd;
+    debug.waiting = 0;
+}
+
+UM_RUN_EARLY static void mend_children(void)
+{
+    um_fork_guard_child(forget_in_child);
 }
 
 /* ---- the environment ---------------------------------------------------------------------------- */

@@ -138,6 +138,19 @@ def test_a_log_that_was_moved_away_is_opened_anew(host: Host, tmp_path: Path) ->
     assert "lbmrd started on" in moved.read_text() and "lbmrd ends" not in moved.read_text()
 
 
+def test_it_outlives_who_reads_its_log(host: Host) -> None:
+    """A log on a pipe whose reader has gone: lines are lost, the service is not."""
+    command = host.command(program("lbmrd"), "-i", "127.0.0.1")
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout is not None
+        while b"lbmrd started on" not in daemon.stdout.readline():
+            pass
+        daemon.stdout.close()
+        daemon.send_signal(signal.SIGHUP)  # is a line, and then the end is one, too
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(60) == 0
+
+
 def wait_for_line(daemon: Process, log: Path, text: str) -> None:
     end = time.monotonic() + 60
     while not (log.exists() and text in log.read_text()):

@@ -250,6 +250,7 @@ static void take_signals(sigset_t *while_waiting)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a log on a pipe whose reader has gone */
 }
 
 static int run_daemon(const char *path, const struct lbmrd_settings *settings)

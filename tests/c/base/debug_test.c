@@ -1,6 +1,7 @@
 /* The debug log: kinds, files that roll, rings of threads, the environment; and what a context says when it begins. */
 #include "um_test.h"
 
+#include <fcntl.h>
 #include <lbm/lbm.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -140,6 +141,60 @@ TEST(only_the_kinds_of_the_mask_are_written)
     size_t len = strlen(content);
     um_error(UM_EINVAL, "CoreApi-1-1", "an error");
     CHECK_EQ(strlen(read_file("kinds")), len);
+    end();
+}
+
+/* The child's first descriptor has the number that the parent's file has: nothing of the parent's goes there. */
+static int child_keeps_its_own(void)
+{
+    int own = open(file_of("own"), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    lbm_debug_noflush(0);
+    lbm_debug_filename(file_of("of_the_child"));
+    um_error(UM_EINVAL, "CoreApi-1-1", "of the child");
+    bool good = own >= 0 && fcntl(own, F_GETFD) >= 0 && lseek(own, 0, SEEK_END) == 0;
+    return good && strstr(read_file("of_the_child"), "of the child\n") != NULL &&
+                   strstr(content, "of the parent") == NULL
+               ? 0
+               : 1;
+}
+
+static void prepare_nothing(void)
+{
+}
+
+TEST(a_child_leaves_what_waits_to_its_parent)
+{
+    begin(UM_DEBUG_ERROR, "of_the_parent");
+    lbm_debug_noflush(1);
+    um_error(UM_EINVAL, "CoreApi-1-1", "of the parent");
+    CHECK(in_child(prepare_nothing, child_keeps_its_own));
+    lbm_debug_noflush(0);
+    CHECK(strstr(read_file("of_the_parent"), "of the parent\n") != NULL);
+    end();
+}
+
+static int full_disk_is_told_of(void)
+{
+    lbm_log(keep_line, NULL);
+    log_lines = 0;
+    lbm_debug_filename("/dev/full");
+    um_debug_line(UM_DEBUG_OBJECT, "lost");
+    return log_lines == 1 && strstr(log_text, "/dev/full: No space left on device: ") != NULL ? 0 : 1;
+}
+
+TEST(a_full_disk_is_told_of)
+{
+    CHECK(in_child(prepare_nothing, full_disk_is_told_of));
+}
+
+TEST(lines_that_a_wrong_name_loses_are_told_of_once_a_minute)
+{
+    begin(UM_DEBUG_OBJECT, "no_folder/name");
+    um_debug_line(UM_DEBUG_OBJECT, "lost");
+    CHECK_EQ(log_lines, 1);
+    CHECK(strstr(log_text, "/no_folder/name: No such file or directory: ") != NULL);
+    um_debug_line(UM_DEBUG_OBJECT, "lost, too");
+    CHECK_EQ(log_lines, 1); /* once a minute */
     end();
 }
 
