@@ -17,6 +17,8 @@
 
 enum { CONTROL_POLL_MS = 200 };
 
+#define RETRY_MAX_NS (60 * UM_NS_PER_SEC)
+
 /* ---- modules ---- */
 
 static int start_modules(lbmmon_sctl_t *control, const void *format_opts, const void *transport_opts)
@@ -187,13 +189,39 @@ static void control_free(lbmmon_sctl_t *control)
     um_free(control);
 }
 
-static void wait_for_stop(lbmmon_sctl_t *control)
+/* True: it is to stop. */
+static bool wait_for_stop(lbmmon_sctl_t *control, uint64_t until_ns)
 {
     pthread_mutex_lock(&um_mon_lock);
-    while (!control->stop) {
-        pthread_cond_wait(&control->wake, &um_mon_lock);
+    while (!control->stop && um_clock_ns() < until_ns) {
+        um_cond_wait_until(&control->wake, &um_mon_lock, until_ns);
     }
+    bool stop = control->stop;
     pthread_mutex_unlock(&um_mon_lock);
+    return stop;
+}
+
+/* Nobody else would try again where descriptors, an interface or a file were missing for a while. False: to stop. */
+static bool start_deferred(lbmmon_sctl_t *control)
+{
+    uint64_t pause_ns = UM_NS_PER_SEC;
+    bool failed = false;
+    while (start_modules(control, control->format_opts, control->transport_opts) != 0) {
+        if (!failed) {
+            um_log(UM_LOG_ERR, "OpenUM-9060-2",
+                   "automatic monitoring does not begin: %s; see the options monitor_*; it is tried again each minute",
+                   lbmmon_errmsg());
+        }
+        failed = true;
+        if (wait_for_stop(control, um_clock_ns() + pause_ns)) {
+            return false;
+        }
+        pause_ns = 2 * pause_ns < RETRY_MAX_NS ? 2 * pause_ns : RETRY_MAX_NS;
+    }
+    if (failed) {
+        um_log(UM_LOG_INFO, "OpenUM-9060-8", "automatic monitoring begins, now that it can");
+    }
+    return true;
 }
 
 static void *thread_main(void *arg)
@@ -201,11 +229,7 @@ static void *thread_main(void *arg)
     lbmmon_sctl_t *control = arg;
     pthread_setname_np(pthread_self(), "um:monitoring");
     control->ip = local_ip();
-    if (control->deferred && start_modules(control, control->format_opts, control->transport_opts) != 0) {
-        um_log(UM_LOG_ERR, "OpenUM-9060-2", "automatic monitoring does not begin: %s; see the options monitor_*",
-               lbmmon_errmsg());
-        wait_for_stop(control);
-    } else {
+    if (!control->deferred || start_deferred(control)) {
         sample_until_stopped(control);
         finish_modules(control);
     }

@@ -192,6 +192,24 @@ def test_the_manager_is_told_when_the_port_is_open(tmp_path: Path) -> None:
             process.close()
 
 
+def test_a_pid_file_on_a_full_disk_is_said_and_ends_it(tmp_path: Path) -> None:
+    path = config(tmp_path, daemon="<pid-file>/dev/full</pid-file>")
+    done = run(path)
+    assert done.returncode == 1 and "SRS-10386-1305: pid-file /dev/full cannot be written: No space left" in done.stdout
+
+
+def test_the_debug_file_has_the_kinds_of_its_mask(tmp_path: Path) -> None:
+    debug = tmp_path / "a:b"
+    process = Process([program("srs"), "-D", f"{debug}:0x1", str(config(tmp_path))])
+    process.expect("srs started on")
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert "log: level 7: SRS-um-9: srs started on" in debug.read_text()
+    for wrong in (str(debug), f"{debug}:", f"{debug}:all", ":1"):
+        refused = run("-D", wrong)
+        assert refused.returncode == 1 and "must be PATH:MASK" in refused.stderr
+
+
 def test_a_log_that_was_moved_away_is_opened_anew(tmp_path: Path) -> None:
     """What logrotate does: rename, then SIGHUP; where no new file can be made, the old one goes on."""
     log, moved = tmp_path / "srs.log", tmp_path / "srs.log.1"

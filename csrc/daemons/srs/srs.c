@@ -12,6 +12,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <lbm/lbm.h>
+
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "net/um_loop.h"
@@ -30,7 +32,7 @@ static void print_usage(FILE *out, const char *path)
             "Resolution service: contexts with the option resolver_service find each other's sources through it.\n"
             "Usage: %s [options] [configfile]\n"
             "  -d, --dump             print the configuration in force, exit\n"
-            "  -D, --Debug=PATH:MASK  debug file and mask: accepted, without effect in this version\n"
+            "  -D, --Debug=PATH:MASK  debug file, and which lines it has, see lbm_debug_mask()\n"
             "  -h, --help             show this text\n"
             "  -j, --java             accepted and ignored\n"
             "  -v, --validate         check configfile, exit 0 if it is good\n"
@@ -53,6 +55,22 @@ static const struct option long_options[] = {{"dump", no_argument, NULL, 'd'},
                                              {"xsd", no_argument, NULL, 'x'},
                                              {NULL, 0, NULL, 0}};
 
+/* PATH:MASK; the path may have colons. */
+static bool take_debug(const char *program, char *text)
+{
+    char *colon = strrchr(text, ':'), *end = NULL;
+    errno = 0;
+    unsigned long long mask = colon != NULL ? strtoull(colon + 1, &end, 0) : 0;
+    if (colon == NULL || colon == text || colon[1] < '0' || colon[1] > '9' || *end != '\0' || errno != 0) {
+        fprintf(stderr, "%s: --Debug %s: must be PATH:MASK, as in /tmp/srs.debug:0x1f\n", program, text);
+        return false;
+    }
+    *colon = '\0';
+    lbm_debug_filename(text);
+    lbm_debug_mask(mask);
+    return true;
+}
+
 /* -1: go on; else the exit status. */
 static int parse_arguments(int argc, char **argv, struct arguments *arguments)
 {
@@ -63,6 +81,10 @@ static int parse_arguments(int argc, char **argv, struct arguments *arguments)
             arguments->dump = true;
             break;
         case 'D':
+            if (!take_debug(argv[0], optarg)) {
+                return 1;
+            }
+            break;
         case 'j':
             break;
         case 'h':
@@ -99,7 +121,8 @@ static bool write_pid_file(const char *path)
     FILE *file = path != NULL ? fopen(path, "we") : NULL;
     bool good = path == NULL || (file != NULL && fprintf(file, "%ld\n", (long)getpid()) > 0);
     int error = errno;
-    if (file != NULL && fclose(file) != 0) {
+    if (file != NULL && fclose(file) != 0) { /* a full disk shows here */
+        error = good ? errno : error;
         good = false;
     }
     if (!good) {

@@ -2,6 +2,7 @@
  * read when the library begins. */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include <lbm/lbmmon.h>
@@ -178,4 +179,41 @@ TEST(objects_live_also_where_monitoring_cannot_begin)
     lbm_src_t *src = net_source(ctx, "t");
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(ctx));
+}
+
+static atomic_bool told;
+
+static int note_failure(int level, const char *message, void *clientd)
+{
+    if (strstr(message, "automatic monitoring does not begin") != NULL) {
+        atomic_store(&told, true);
+    }
+    return 0;
+}
+
+/* What was missing is there a moment later: a process need not be started again to be monitored. */
+TEST(monitoring_begins_when_it_can)
+{
+    TEST_NEEDS_NET();
+    char file[] = "/tmp/um_mon_XXXXXX", options[512];
+    struct mon_seen seen = MON_SEEN_INIT;
+    int fd = mkstemp(file);
+    REQUIRE(fd >= 0 && unlink(file) == 0);
+    snprintf(options, sizeof options, "config=%s;%s", file, MON_NET);
+    lbm_log(note_failure, NULL);
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_interval", "1"));
+    MUST(lbm_context_attr_str_setopt(attr, "monitor_transport_opts", options));
+    lbm_context_t *ctx = net_context_with(attr);
+    while (!atomic_load(&told)) {
+        usleep(1000);
+    }
+    fclose(fopen(file, "w"));
+    listen_to_topic(&seen);
+    CHECK(mon_wait(&seen, &seen.contexts, 1));
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_context_delete(ctx));
+    lbm_log(NULL, NULL);
+    unlink(file);
+    close(fd);
 }
