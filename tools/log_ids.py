@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ID = re.compile(r'(?:"|: )((?:Core|CoreApi|Lbmrd|SRS|Resolver)-(?:\w+-)*\d+)(?:: [^"]*)?"')
+ID = re.compile(r'(?:"|: )((?:Core|CoreApi|Lbmrd|OpenUM|SRS|Resolver)-(?:\w+-)*\d+)(?:: [^"]*)?"')
 ERRORS = ("um_error", "um_error_os", "um_error_nomem")
 
 

@@ -82,6 +82,7 @@ static int add(void *object, enum um_monitored_kind kind, const struct um_monito
         *differs = difference_told ? NULL : difference(settings);
         difference_told |= *differs != NULL;
         rc = um_mon_sctl_add(automatic, object, what_of(kind), settings->appid, seconds);
+        rc = rc == 0 ? 0 : um_mon_error_nomem("a monitored object", sizeof(struct um_mon_entry));
     }
     pthread_mutex_unlock(&um_mon_lock);
     return rc;
@@ -101,8 +102,7 @@ static void created(enum um_monitored_kind kind, void *object, const struct um_m
         }
     }
     if (rc != 0) {
-        um_log(UM_LOG_ERR, "OpenUM-9060-3", "automatic monitoring: an object is not monitored: %s",
-               rc < 0 ? lbmmon_errmsg() : "out of memory");
+        um_log(UM_LOG_ERR, "OpenUM-9060-3", "automatic monitoring: an object is not monitored: %s", lbmmon_errmsg());
     }
     if (differs != NULL) {
         um_log(UM_LOG_WARNING, "OpenUM-9060-4",

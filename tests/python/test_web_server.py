@@ -8,13 +8,15 @@ import contextlib
 import json
 import os
 import random
+import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from interpreter import needs_plain_library
+from interpreter import ENV, needs_plain_library, python
 from made_fleet import MadeReception, desk_fleet
 from web_pages import Page, page
 
@@ -328,3 +330,13 @@ def test_descriptors_and_threads_are_given_back() -> None:
         with page() as served, served.connect(b"GET /api/stream?view=overview HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
             until(lambda: served.health()["streams_open"] == 1)
     until(lambda: have() <= before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_ends_in_order(number: int) -> None:
+    """Closing what it has opened, with a status that says so: containers take 143 for a failure."""
+    command = python("-m", "um_cffi", "web", "--udp", ":0", "--listen", "127.0.0.1:0")
+    with subprocess.Popen(command, env=ENV, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and process.stderr.readline().startswith("um web: http://127.0.0.1:")
+        process.send_signal(number)
+        assert process.wait(60) == 0

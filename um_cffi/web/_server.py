@@ -9,8 +9,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
@@ -103,6 +105,19 @@ def server(settings: Settings, desk: Desk, begun: Callable[[], None]) -> uvicorn
     return _Server(config, door, site, begun)
 
 
+@contextlib.contextmanager
+def _ended_by_sigterm(serving: uvicorn.Server) -> Iterator[None]:
+    """The signal ends the server and not the process: uvicorn raises it again when it has ended in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: setattr(serving, "should_exit", True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def run(
     settings: Settings,
     reception: Reception,
@@ -117,10 +132,11 @@ def run(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # browsers that go away are no news
     desk = Desk(settings, Watch(settings, fleet), reception)
     with door or listening(settings) as made:
+        serving = server(settings, desk, lambda: begun(address_of(made)))
         desk.start()
         try:
-            with contextlib.suppress(KeyboardInterrupt):
-                server(settings, desk, lambda: begun(address_of(made))).run(sockets=[made])
+            with _ended_by_sigterm(serving), contextlib.suppress(KeyboardInterrupt):
+                serving.run(sockets=[made])
         finally:
             desk.stop()
     if desk.failure is not None:
