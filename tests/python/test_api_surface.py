@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,14 @@ def test_each_header_compiles_alone_without_a_warning(
         check=False,
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_the_roadmap_names_what_is_missing_and_nothing_else() -> None:
+    """Each pattern of its tables fits a function that is not implemented, and each of these fits a pattern."""
+    page = (ROOT / "docs" / "api-coverage.md").read_text()
+    missing = set(re.findall(r"^\| `(\w+)` \| not implemented", page, re.MULTILINE))
+    tables = [line for line in (ROOT / "docs" / "roadmap.md").read_text().splitlines() if line.startswith("| ")]
+    calls = "".join(line.rstrip("| ").rpartition(" | ")[2] for line in tables)
+    patterns = set(re.findall(r"`((?:lbm|umestored)[\w*]+)`", calls)) - {"lbmmoncache"}
+    assert missing and not [name for name in missing if not any(fnmatch(name, each) for each in patterns)]
+    assert not [each for each in patterns if not any(fnmatch(name, each) for name in missing)]
