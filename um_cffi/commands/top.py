@@ -3,6 +3,7 @@
 It subscribes to everything that matches a pattern, so it costs the network what any other receiver does. Receivers of a
 TCP session are seen from the host of its source: their connections, and how many bytes wait for each. Those of LBT-RM
 and LBT-RU that ask for repairs are ranked below, seen from the host of the source by users who may look at packets.
+Where processes publish monitoring records, those that do not keep up have a line with host, process and topic.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from um_cffi import Batch, MessageType, WildcardReceiver
 from um_cffi.commands import _common
 from um_cffi.commands._naks import NakWatch, is_repaired
+from um_cffi.commands._slow import SlowWatch
 
 SLOW_BYTES = 65536  # waiting for a receiver in the kernel of the source's host
 COLUMNS = ("topic", "source", "messages", "msg/s", "kB/s", "lost", "rcvs", "slow", "state")
@@ -29,6 +31,8 @@ RIGHT = (2, 3, 4, 5, 6, 7)
 NAK_COLUMNS = ("receiver that asks for repairs", "source", "NAKs", "NAK/s")
 NAK_RIGHT = (2, 3)
 NAK_LINES = 10
+SLOW_COLUMNS = ("does not keep up", "host", "process", "topics", "because")
+SLOW_RIGHT = (2,)
 PLACES = {"rate": 3, "bytes": 4, "messages": 2, "lost": 5}
 
 
@@ -44,6 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-l", "--lines", type=_common.positive, default=30, help="rows at most (30)")
     parser.add_argument("-w", "--wide", action="store_true", help="do not cut names to fit the terminal")
     parser.add_argument("--json", action="store_true", help="one JSON object for each row instead of tables")
+    parser.add_argument("--no-records", action="store_true", help="do not listen to monitoring records")
     _common.add_library_options(parser)
     parser.set_defaults(run=run)
 
@@ -71,7 +76,8 @@ class Flow:
 class Watch:
     """Everything heard so far, by topic and source."""
 
-    def __init__(self) -> None:
+    def __init__(self, slow: SlowWatch | None = None) -> None:
+        self.slow = slow or SlowWatch(None)
         self.flows: dict[tuple[str, str], Flow] = collections.defaultdict(Flow)
         self.naks = NakWatch()
         self.left_out = 0  # rows of the last table
@@ -90,6 +96,7 @@ class Watch:
 
     def tick(self, seconds: float) -> None:
         """Begin a new interval."""
+        self.slow.read()
         self.naks.read([source for _, source in self.flows])
         for flow in self.flows.values():
             flow.tick(seconds)
@@ -209,6 +216,13 @@ def _nak_cells(watch: Watch) -> list[list[str]]:
     ]
 
 
+def _slow_cells(watch: Watch) -> list[list[str]]:
+    return [
+        [each.application or "-", each.host, str(each.process), " ".join(each.topics), ", ".join(each.reasons)]
+        for each in watch.slow.ranking()
+    ]
+
+
 class _Plain:
     """One table after the other."""
 
@@ -225,6 +239,9 @@ class _Plain:
         naks = _nak_cells(watch)
         if naks:
             print(_common.plain_table(NAK_COLUMNS, naks, NAK_RIGHT) + "\n", flush=True)
+        slow = _slow_cells(watch)
+        if slow:
+            print(_common.plain_table(SLOW_COLUMNS, slow, SLOW_RIGHT) + "\n", flush=True)
 
     def close(self) -> None: ...
 
@@ -250,6 +267,8 @@ class _Json:
         for receiver, session, asking in watch.naks.ranking():
             told = {"receiver": receiver, "source": session, "naks": asking.naks, "naks_per_s": asking.rate}
             print(json.dumps({"time": now, **told}))
+        for each in watch.slow.ranking():
+            print(json.dumps({"time": now, **each._asdict()}))
         sys.stdout.flush()
 
     def close(self) -> None: ...
@@ -279,12 +298,19 @@ class _Rich:
         for row, texts in zip(rows, shown):
             bad = row[5] or row[7]
             table.add_row(*map(escape, texts), style="red" if bad else "dim" if row[8] == "ended" else None)
-        naks = Table(title_justify="left")
-        for place, name in enumerate(NAK_COLUMNS):
-            naks.add_column(name, justify="right" if place in NAK_RIGHT else "left", no_wrap=True)
-        for cells in _nak_cells(watch):
-            naks.add_row(*map(escape, cells))
-        self._live.update(Group(table, naks) if naks.row_count else table, refresh=True)
+        tables = [table]
+        for columns, right, rows_of in (
+            (NAK_COLUMNS, NAK_RIGHT, _nak_cells(watch)),
+            (SLOW_COLUMNS, SLOW_RIGHT, _slow_cells(watch)),
+        ):
+            if rows_of:
+                below = Table(title_justify="left")
+                for place, name in enumerate(columns):
+                    below.add_column(name, justify="right" if place in right else "left", no_wrap=True)
+                for cells in rows_of:
+                    below.add_row(*map(escape, cells))
+                tables.append(below)
+        self._live.update(Group(*tables), refresh=True)
 
     def close(self) -> None:
         self._live.stop()
@@ -293,8 +319,8 @@ class _Rich:
 def run(arguments: argparse.Namespace) -> int:
     """Show tables until COUNT or an interrupt."""
     settings = _common.settings(arguments)
-    watch = Watch()
     with settings.context() as ctx:
+        watch = Watch(SlowWatch(None if arguments.no_records else ctx))
         receiver = WildcardReceiver(ctx, arguments.pattern, options=settings.wildcard())
         width = 10000 if arguments.wide else shutil.get_terminal_size((80, 24)).columns
         view = _Json() if arguments.json else _Rich(width) if _common.has_rich() else _Plain(width)
@@ -314,4 +340,5 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             view.close()
             watch.naks.close()
+            watch.slow.close()
     return 0

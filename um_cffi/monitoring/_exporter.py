@@ -109,6 +109,7 @@ class Exporter:
         from prometheus_client import exposition
         from prometheus_client.openmetrics import exposition as open_exposition
 
+        self.fleet.expire(now)  # who is silent by now is told so
         own = (open_exposition if open_metrics else exposition).generate_latest(self._registry)
         return [*self._writer.render(now, open_metrics), own]
 
