@@ -48,6 +48,7 @@ static struct {
     int fd; /* -1: to be opened */
     uint64_t written, file_size;
     uint32_t rolled;
+    bool rolls; /* the file is one: devices, pipes and links keep their names */
     bool buffered, to_log, walltime;
     bool fixed_mask, fixed_file, fixed_size, fixed_rolled; /* by the environment */
     uint64_t retry_ns;                                     /* a file that cannot be opened is tried again then */
@@ -136,9 +137,10 @@ static bool open_file(void)
         debug.fd = STDERR_FILENO;
     } else if (debug.fd < 0 && um_clock_ns() >= debug.retry_ns) {
         debug.fd = um_fd_own(open(debug.file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640));
-        debug.written = debug.fd >= 0 && fstat(debug.fd, &info) == 0 ? (uint64_t)info.st_size : 0;
-        debug.retry_ns = debug.fd >= 0 ? 0 : um_clock_ns() + 1000000000u;
         debug.trouble = debug.fd >= 0 ? debug.trouble : errno;
+        debug.written = debug.fd >= 0 && fstat(debug.fd, &info) == 0 ? (uint64_t)info.st_size : 0;
+        debug.rolls = lstat(debug.file, &info) == 0 && S_ISREG(info.st_mode);
+        debug.retry_ns = debug.fd >= 0 ? 0 : um_clock_ns() + 1000000000u;
     }
     return debug.fd >= 0;
 }
@@ -167,7 +169,8 @@ static void to_file(const char *line, size_t len)
         debug.lost_bytes += len;
         return;
     }
-    if (debug.file != NULL && debug.file_size > 0 && debug.written > 0 && debug.written + len > debug.file_size) {
+    if (debug.file != NULL && debug.rolls && debug.file_size > 0 && debug.written > 0 &&
+        debug.written + len > debug.file_size) {
         roll();
     }
     if (debug.fd < 0) {

@@ -67,9 +67,25 @@ int lbmmon_sctl_destroy(lbmmon_sctl_t *Control)
 
 /* ---- samples on demand ---- */
 
-/* The thread takes what it is asked before it begins: callers who ask for the same share a sample. */
-static int ask(struct um_mon_request *request, const char *appid, bool may_wait, const char *api)
+/* Whoever destroys the controller waits until all have left here. -1: it is being destroyed. um_mon_lock held. */
+static int wait_changed(lbmmon_sctl_t *control, const char *api)
 {
+    control->callers++;
+    if (!control->stop) {
+        pthread_cond_wait(&um_mon_changed, &um_mon_lock);
+    }
+    control->callers--;
+    if (control->stop) {
+        pthread_cond_broadcast(&um_mon_changed);
+        return um_mon_error(LBMMON_EINVAL, "%s: the controller was destroyed meanwhile", api);
+    }
+    return 0;
+}
+
+/* The thread takes what it is asked before it begins: callers who ask for the same share a sample. */
+static int ask(lbmmon_sctl_t *control, const char *appid, bool may_wait, const char *api)
+{
+    struct um_mon_request *request = &control->request;
     size_t len = appid != NULL ? strnlen(appid, UM_MON_APPID_MAX) : 0;
     bool has_appid = len > 0;
     while (request->asked != request->begun &&
@@ -77,7 +93,9 @@ static int ask(struct um_mon_request *request, const char *appid, bool may_wait,
         if (!may_wait) {
             return um_mon_error(LBMMON_EAGAIN, "%s: a sample with another application id has not begun yet", api);
         }
-        pthread_cond_wait(&um_mon_changed, &um_mon_lock);
+        if (wait_changed(control, api) != 0) {
+            return -1;
+        }
     }
     request->asked += request->asked == request->begun;
     request->has_appid = has_appid;
@@ -94,13 +112,14 @@ static int sample_now(lbmmon_sctl_t *control, const char *appid, const char *api
     struct um_mon_request *request = &control->request;
     bool may_wait = !um_loop_in_any() && !pthread_equal(control->thread, pthread_self());
     pthread_mutex_lock(&um_mon_lock);
-    int rc = ask(request, appid, may_wait, api);
+    int rc = ask(control, appid, may_wait, api);
     if (rc == 0) {
         uint64_t mine = request->asked;
         pthread_cond_signal(&control->wake);
-        while (may_wait && request->done < mine && !control->stop) {
-            pthread_cond_wait(&um_mon_changed, &um_mon_lock);
+        while (may_wait && request->done < mine && rc == 0) {
+            rc = wait_changed(control, api);
         }
+        rc = request->done >= mine ? 0 : rc;
     }
     pthread_mutex_unlock(&um_mon_lock);
     return rc;

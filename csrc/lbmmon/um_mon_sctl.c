@@ -308,6 +308,10 @@ void um_mon_sctl_end(lbmmon_sctl_t *control, bool may_wait)
     control->stop = true;
     control->detached = !may_wait;
     pthread_cond_signal(&control->wake);
+    pthread_cond_broadcast(&um_mon_changed);
+    while (may_wait && control->callers > 0) {
+        pthread_cond_wait(&um_mon_changed, &um_mon_lock);
+    }
     pthread_mutex_unlock(&um_mon_lock);
     if (may_wait) {
         pthread_join(thread, NULL);

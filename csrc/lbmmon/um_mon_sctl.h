@@ -36,8 +36,11 @@ struct lbmmon_sctl_t_stct {
     struct um_list entries;        /* um_mon_lock */
     uint64_t soonest_ns;           /* um_mon_lock: when an entry is due; UINT64_MAX: none */
     bool stop;                     /* um_mon_lock */
+    unsigned callers;              /* um_mon_lock: threads that wait for a sample */
     struct um_mon_request request; /* um_mon_lock */
     uint64_t pass;                 /* sampling thread */
+    uint64_t commanded_second;     /* sampling thread: in which `commanded` samples were asked for by commands */
+    unsigned commanded;            /* sampling thread */
     uint32_t ip;                   /* sampling thread: of objects without a context */
     struct um_mon_sample sample;   /* sampling thread */
     uint8_t *packet;               /* sampling thread */

@@ -415,6 +415,18 @@ def test_no_rolling_by_size_when_it_is_zero(roll: Callable[[str], Process], tmp_
     assert (tmp_path / "srs.log").read_bytes().startswith(b"x" * 1048576)
 
 
+def test_a_log_that_is_a_link_keeps_its_name(tmp_path: Path) -> None:
+    """As /dev/stdout is one, which must not become a file."""
+    link, target = tmp_path / "link", tmp_path / "target"
+    target.write_bytes(b"x" * 1048576)
+    link.symlink_to(target)
+    path = config(tmp_path, daemon=f"<log type='file' size='1'>{link}</log>")
+    process = Process([program("srs"), str(path)])
+    until(lambda: b"srs started" in content(target))
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0 and link.is_symlink()
+
+
 def earlier(folder: Path, number: int, size: int) -> str:
     path = folder / f"srs.log_77.2020-01-0{number}.1"
     path.write_bytes(b"y" * size)

@@ -33,6 +33,7 @@ UM_FORK_GUARD(lock)
 static const struct srs_log_settings *settings; /* [lock], as all below */
 static FILE *file;
 static uint64_t written;       /* bytes in the file */
+static bool rolls;             /* it is one: devices, pipes and links (/dev/stdout) keep their names */
 static struct tm last_line;    /* when it was written to */
 static unsigned long sequence; /* of the last roll */
 static uint64_t reopen_ns;
@@ -141,6 +142,7 @@ static bool open_file(void)
     struct stat info;
     file = settings->file != NULL ? fopen(settings->file, "ae") : stdout;
     written = file != NULL && file != stdout && fstat(fileno(file), &info) == 0 ? (uint64_t)info.st_size : 0;
+    rolls = settings->file != NULL && lstat(settings->file, &info) == 0 && S_ISREG(info.st_mode);
     return file != NULL;
 }
 
@@ -197,7 +199,7 @@ static int on_log(int level, const char *message, void *clientd)
     struct tm now;
     localtime_r(&seconds, &now);
     pthread_mutex_lock(&lock);
-    if (file != NULL && file != stdout && must_roll(&now)) {
+    if (file != NULL && rolls && must_roll(&now)) {
         roll(&now);
     }
     if (file == NULL && um_clock_ns() >= reopen_ns && !open_file()) {

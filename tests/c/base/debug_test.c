@@ -223,6 +223,21 @@ TEST(a_file_rolls_at_its_size_and_so_many_are_kept)
     end();
 }
 
+/* Else /dev/null would be a file from then on, where root writes debug lines to it. */
+TEST(what_is_no_file_does_not_roll)
+{
+    char target[256];
+    CHECK_EQ(symlink("/dev/null", file_of("link")), 0);
+    begin(UM_DEBUG_ERROR, "link");
+    lbm_debugfile_maxsize(100);
+    for (int i = 0; i < 10; i++) {
+        um_error(UM_EINVAL, "CoreApi-1-1", "to nowhere");
+    }
+    end();
+    CHECK(readlink(file_of("link"), target, sizeof(target)) > 0);
+    CHECK(!exists("link.1"));
+}
+
 TEST(without_flushing_lines_wait_until_they_are_asked_for)
 {
     begin(UM_DEBUG_ERROR, "waits");

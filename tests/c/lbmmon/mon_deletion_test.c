@@ -10,6 +10,7 @@
 
 #include "base/um_clock.h"
 #include "lbmmon/um_mon_objects.h"
+#include "lbmmon/um_mon_sctl.h"
 
 static atomic_ulong packets;
 static atomic_bool hold; /* own_send waits while it is set */
@@ -114,6 +115,46 @@ TEST(a_transport_that_has_stopped_holds_up_no_object)
     CHECK(held);
     hold = false;
     MON_MUST(lbmmon_sctl_destroy(control));
+}
+
+static void *sample_until_refused(void *arg)
+{
+    while (lbmmon_sctl_sample(arg) == 0) {
+    }
+    return lbmmon_errnum() == LBMMON_EINVAL ? arg : NULL;
+}
+
+static void *destroy(void *arg)
+{
+    MON_MUST(lbmmon_sctl_destroy(arg));
+    return NULL;
+}
+
+/* The controller's thread is held in a sample of its interval: what is asked for meanwhile is never begun. */
+TEST(who_waits_for_a_sample_of_a_controller_that_is_destroyed_is_told)
+{
+    TEST_NEEDS_NET();
+    lbm_context_t *ctx = net_context();
+    lbmmon_sctl_t *control = counting_sender();
+    pthread_t asking, destroying;
+    void *told = NULL;
+    hold = true;
+    MON_MUST(lbmmon_context_monitor(control, ctx, "held", 1));
+    while (!held) {
+        sleep_ms(1);
+    }
+    REQUIRE(pthread_create(&asking, NULL, sample_until_refused, control) == 0);
+    for (uint64_t asked = 0; asked == 0; sleep_ms(1)) {
+        pthread_mutex_lock(&um_mon_lock);
+        asked = control->request.asked;
+        pthread_mutex_unlock(&um_mon_lock);
+    }
+    REQUIRE(pthread_create(&destroying, NULL, destroy, control) == 0);
+    pthread_join(asking, &told);
+    CHECK(told != NULL);
+    hold = false;
+    pthread_join(destroying, NULL);
+    MUST(lbm_context_delete(ctx));
 }
 
 /* The other way round: a deletion waits as long as somebody looks at the object. */
