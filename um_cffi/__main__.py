@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import sys
 
@@ -24,6 +23,8 @@ FEATURES = {
 
 
 def _version(distribution: str) -> str:
+    import importlib.metadata  # not for the commands: it takes a tenth of what their start does
+
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import threading
 import time
 
 from um_cffi._pulling import Pulling
-from um_cffi._receiving import OnMessage, running_loop
+from um_cffi._receiving import OnMessage
 from um_cffi.batch import event_of
+from um_cffi.binding.deferred import asyncio, running_loop
 
 _DISPATCH_MAX = 8192  # messages of one receiver before the others of its queue have their turn
 _LOOP_CHECK = 0.1  # seconds between looks whether an event loop still runs whose callback a close() waits for

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, overload
 
@@ -11,6 +10,7 @@ from um_cffi.arrow import ArrowReader
 from um_cffi.batch import Batch, Message, Stream, Walk, event_of
 from um_cffi.binding.arguments import whole
 from um_cffi.binding.deadline import Deadline
+from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.lifetime import milliseconds
 from um_cffi.errors import InvalidArgument, InvalidOperation
 from um_cffi.events import ReceiverEvent

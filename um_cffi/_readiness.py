@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 from um_cffi.binding._native import lib
 from um_cffi.binding.arguments import whole
 from um_cffi.binding.deadline import Deadline
+from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.lifetime import Part
 from um_cffi.errors import TimedOut, check, raise_last
 

@@ -5,7 +5,6 @@ The ways to get messages are built on it: taking them in _pulling.py, being call
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import inspect
@@ -19,6 +18,7 @@ from um_cffi.batch import Direct, Intake, Message, event_of
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, number
 from um_cffi.binding.callbacks import check_callback, is_coroutine
+from um_cffi.binding.deferred import asyncio, running_loop
 from um_cffi.binding.lifetime import Part, expect_left_objects
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
@@ -40,12 +40,6 @@ _ON_FULL = {
 
 _QUEUE_BYTES_MAX = 2**62
 _PULL_MAX = 1024  # messages taken at once to be given one by one; then the event loop has its turn
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    with contextlib.suppress(RuntimeError):
-        return asyncio.get_running_loop()
-    return None
 
 
 def _nothing() -> None:

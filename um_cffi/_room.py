@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
 
 from um_cffi.binding._native import ffi, lib
+from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.lifetime import SLICE_MS, milliseconds
 from um_cffi.errors import OutOfMemory, TimedOut, WouldBlock, check, raise_last
 

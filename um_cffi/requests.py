@@ -6,7 +6,6 @@ connections of their own and wait in memory that is bounded by 64 MiB for each e
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import number, shown, whole
+from um_cffi.binding.deferred import asyncio, running_loop
 from um_cffi.binding.lifetime import SLICE_MS, Part
 from um_cffi.errors import InvalidArgument, OutOfMemory, TimedOut, raise_last, text
 from um_cffi.properties import Properties, made_of
@@ -152,11 +152,7 @@ class _LoopInbox:
 
     def close(self) -> None:
         """Any thread."""
-        try:
-            running = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        if running is self.loop or self.loop.is_closed():
+        if running_loop() is self.loop or self.loop.is_closed():
             self._dispose()
         else:
             self.loop.call_soon_threadsafe(self._dispose)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Union
@@ -13,6 +12,7 @@ from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import expect_context, name_bytes, whole
 from um_cffi.binding.attributes import Attributes, merged, sorted_out
 from um_cffi.binding.callbacks import check_callback, is_coroutine
+from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.lifetime import Part, milliseconds
 from um_cffi.errors import InvalidArgument, OutOfMemory, TimedOut, check, text
 from um_cffi.properties import NO_PROPERTIES, Properties, properties_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown
 from um_cffi.binding.attributes import Attributes, merged, sorted_out
+from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.lifetime import Part, counted
 from um_cffi.errors import InvalidArgument, check, raise_last
 from um_cffi.requests import Request, Way, make_request

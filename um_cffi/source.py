@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
@@ -16,6 +15,7 @@ from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown, whole
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.callbacks import check_callback
+from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
 from um_cffi.binding.lifetime import SLICE_MS, Part, counted, expect_left_objects, milliseconds
 from um_cffi.binding.replaying import retention, with_meaning

@@ -192,6 +192,7 @@ def main() -> int:
     seeds = plan.seeds()
     print(f"== {CORES} cores; simulators with seeds from UM_SIM_BASE={seeds.base}, one in {seeds.part}", flush=True)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of some thousand processes compiles the package anew
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # or numpy begins threads in each of them, for nothing
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left behind
     begin = time.monotonic()
     results = Pool(plan.times, deadline()).run(plan.jobs())

@@ -1,4 +1,4 @@
-"""The Python tests as jobs: one for each file, with workers of its own where its tests mostly wait.
+"""The Python tests as jobs: one for each file, with workers of its own where it is long and its tests mostly wait.
 
 Files named test_py_* use the library in the process that runs them: each is run by one inside a private network
 (tests/support/inside.py). The tests of the wheel share one building of it. What is marked `alone` is judged by time and
@@ -31,6 +31,8 @@ FOR_LATER = (*PACKAGING, "test_types")  # mypy for five versions of Python; lint
 NO_PLUGINS = ("-p", "no:hypothesispytest", "-p", "no:platformdirs")
 NO_WORKERS = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
 WORKERS = 2 * CORES  # at most: tests with hosts mostly wait
+TESTS_OF_A_WORKER, LONG_TESTS_OF_A_WORKER = 10, 2  # at least: a worker takes half a second of a processor to begin
+LONG_TESTS = ("test_reliable_udp", "test_tshark_", "test_d5_", "test_two_hosts")
 UNKNOWN_SHARE = 0.6  # of a processor: most wait for something
 HANG_SECONDS = 1500.0
 SOAK_HANG_SECONDS = 2 * 3600.0
@@ -72,12 +74,12 @@ def run_pytest(files: Sequence[str], workers: int, env: dict[str, str], marks: s
 
 
 def workers_for(path: Path) -> int:
-    """One for what stays together or waits for nothing, because each imports everything; else one for two tests."""
+    """One for what stays together or waits for nothing, because each imports everything; else by the tests."""
     text = path.read_text()
     if path.name.startswith(ONE_WORKER) or not WAITING.search(text):
         return 1
     tests = len(re.findall(r"^def test_", text, re.MULTILINE)) + 4 * text.count("parametrize(")
-    return min(WORKERS, tests // 2)
+    return min(WORKERS, tests // (LONG_TESTS_OF_A_WORKER if path.name.startswith(LONG_TESTS) else TESTS_OF_A_WORKER))
 
 
 def files_jobs(

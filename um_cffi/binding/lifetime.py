@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextlib
 import itertools
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import number
+from um_cffi.binding.deferred import asyncio
 from um_cffi.errors import InvalidArgument, InvalidOperation
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import os
 import socket
@@ -11,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from um_cffi.binding.deferred import asyncio
 from um_cffi.commands import _common
 from um_cffi.errors import InvalidArgument
 
