@@ -6,6 +6,7 @@
 #include <lbm/lbmmon.h>
 
 #include "base/um_mem.h"
+#include "base/um_utf8.h"
 #include "lbmmon/um_mon_error.h"
 #include "lbmmon/um_mon_pb.h"
 #include "lbmmon/um_mon_pb_module.h"
@@ -88,7 +89,8 @@ static int put_transport(void *transport, union any_counters *room, int type, co
 _Static_assert(sizeof(Lbmmon__UMSMonMsg__Stats__ReceiverTransport__TransportTypeCase) == sizeof(uint32_t),
                "protobuf-c keeps the number of a chosen field in 32 bits");
 
-/* Texts of statistics end at a NUL or with the array. */
+/* Texts of statistics end at a NUL or with the array. Those of protobuf are UTF-8, or the whole record is refused:
+ * names of topics and applications may be anything. */
 #define TEXT(name, from)                                                                                               \
     char name[sizeof(from) + 1];                                                                                       \
     memcpy(name, from, sizeof(from));                                                                                  \
@@ -225,9 +227,10 @@ int lbmmon_rcv_topic_format_pb_serialize(char *Destination, size_t *Size, unsign
         fill_topic_part(&parts[i], &Sources[i]);
         list[i] = &parts[i].message;
     }
+    char name[sizeof Sources->topic];
     ReceiverTopic topic, *topics[] = {&topic};
     lbmmon__umsmon_msg__events__receiver_topic__init(&topic);
-    topic.topic = (char *)Topic;
+    topic.topic = um_utf8_copy(name, sizeof name, Topic);
     topic.sources = list;
     topic.n_sources = SourceCount;
     out.events.receiver_topics = topics;
@@ -247,9 +250,10 @@ int lbmmon_wildcard_rcv_format_pb_serialize(char *Destination, size_t *Size, uns
         return -1;
     }
     WildcardReceiver wildcard, *list[] = {&wildcard};
-    TEXT(pattern, Statistics->pattern);
+    TEXT(given, Statistics->pattern);
+    char pattern[sizeof given];
     lbmmon__umsmon_msg__events__wildcard_receiver__init(&wildcard);
-    wildcard.pattern = pattern;
+    wildcard.pattern = um_utf8_copy(pattern, sizeof pattern, given);
     wildcard.type = Statistics->type;
     out.events.wildcard_receivers = list;
     out.events.n_wildcard_receivers = 1;

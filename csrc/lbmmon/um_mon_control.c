@@ -11,7 +11,8 @@
 #include "lbmmon/um_mon_error.h"
 #include "lbmmon/um_mon_sctl.h"
 
-enum { MESSAGES_AT_ONCE = 16, REPLY_MAX = 512 };
+/* A sample on command costs this process, and its network, all its objects. */
+enum { MESSAGES_AT_ONCE = 16, REPLY_MAX = 512, SAMPLES_A_SECOND = 10 };
 
 static bool is_possible(const lbmmon_sctl_t *control)
 {
@@ -100,8 +101,22 @@ static void set_interval(struct command *c)
     }
 }
 
+static bool has_budget(lbmmon_sctl_t *control)
+{
+    uint64_t second = um_clock_ns() / UM_NS_PER_SEC;
+    if (second != control->commanded_second) {
+        control->commanded_second = second;
+        control->commanded = 0;
+    }
+    return control->commanded++ < SAMPLES_A_SECOND;
+}
+
 static void sample(struct command *c)
 {
+    if (!has_budget(c->control)) {
+        snprintf(c->reply, sizeof c->reply, "error: at most %d samples a second: ask again later", SAMPLES_A_SECOND);
+        return;
+    }
     pthread_mutex_lock(&um_mon_lock);
     um_mon_sctl_pass(c->control, &c->selection);
     pthread_mutex_unlock(&um_mon_lock);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/um_mem.h"
-#include "lbmmon/um_mon_packet.h"
+#include "base/um_utf8.h"
 
 /* ---- memory ---- */
 
@@ -139,7 +139,8 @@ void um_mon_pb_put_attributes(struct um_mon_pb_attributes *out, const lbmmon_pac
         message->timestamp = (uint64_t)attributes->mTimestamp;
     }
     if (um_mon_has(attributes, LBMMON_ATTR_APPSOURCEID)) {
-        message->application_id = (char *)attributes->mApplicationSourceID; /* protobuf-c has no const; it only reads */
+        message->application_id =
+            um_utf8_copy(out->application, sizeof out->application, attributes->mApplicationSourceID);
     }
     if (um_mon_has(attributes, LBMMON_ATTR_OBJECTID)) {
         message->object_id = attributes->mObjectID;

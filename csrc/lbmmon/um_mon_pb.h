@@ -10,6 +10,7 @@
 #include <lbm/lbmmon.h>
 
 #include "lbmmon/um_mon_fields.h"
+#include "lbmmon/um_mon_packet.h"
 
 enum { UM_MON_PB_MEMORY_MAX = 4 << 20 }; /* bytes that are allocated for one message, whatever it says */
 
@@ -34,7 +35,7 @@ bool um_mon_pb_copy(char *out, size_t room, const char *text);
 
 struct um_mon_pb_attributes {
     Lbmmon__UMMonAttributes message; /* points into what it was made of */
-    char address[INET_ADDRSTRLEN];
+    char address[INET_ADDRSTRLEN], application[UM_MON_APPID_MAX + 1];
 };
 void um_mon_pb_put_attributes(struct um_mon_pb_attributes *out, const lbmmon_packet_attributes_t *attributes);
 /* Adds those that are not there yet: the block of the packet goes first. NULL message: none. */

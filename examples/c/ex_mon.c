@@ -36,6 +36,19 @@ static void note(struct ex_mon_about *about, int attribute, int rc)
     }
 }
 
+/* What is printed goes to a terminal. */
+static char plain(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
+}
+
+void ex_mon_put(FILE *out, const char *text, size_t max)
+{
+    for (size_t i = 0; i < max && text[i] != '\0'; i++) {
+        fputc(plain(text[i]), out);
+    }
+}
+
 static void read_about(const void *block, struct ex_mon_about *about)
 {
     memset(about, 0, sizeof(*about));
@@ -50,8 +63,8 @@ static void read_about(const void *block, struct ex_mon_about *about)
     note(about, LBMMON_ATTR_DOMAINID, lbmmon_attr_get_domainid(block, &about->domain));
     struct in_addr address = {about->ipv4};
     inet_ntop(AF_INET, &address, about->address, sizeof(about->address));
-    for (char *p = about->application; *p != '\0'; p++) { /* it goes to a terminal */
-        *p = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
+    for (char *p = about->application; *p != '\0'; p++) {
+        *p = plain(*p);
     }
 }
 

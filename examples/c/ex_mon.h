@@ -79,6 +79,8 @@ const struct ex_mon_labels *ex_mon_labels(int type, int transport);
 /* Signals that end a receiving program, blocked: for sigwait(). Before there are threads. */
 sigset_t ex_mon_ends(void);
 
+/* A text of a sender, at most `max` bytes of it, as a terminal may have it: without control characters. */
+void ex_mon_put(FILE *out, const char *text, size_t max);
 /* The record in words, or as one line of JSON; flushed. */
 void ex_mon_print(FILE *out, const struct ex_mon_record *record);
 void ex_mon_print_store(FILE *out, const Lbmmon__UMPMonMsg *message);

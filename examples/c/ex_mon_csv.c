@@ -31,7 +31,7 @@ static void print_text(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text != '\0'; text++) {
-        fputc(*text == '"' ? '\'' : *text, out);
+        ex_mon_put(out, *text == '"' ? "'" : text, 1);
     }
     fputs("\",", out);
 }

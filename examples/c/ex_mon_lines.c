@@ -2,6 +2,9 @@
 #include "ex_mon_lines.h"
 
 #include <arpa/inet.h>
+#include <stdint.h>
+
+#include "ex_mon.h"
 
 /* Numbers of the schema have 32 bits, enumerations too, or 64. */
 static unsigned long long number(const ProtobufCFieldDescriptor *field, const void *at)
@@ -12,7 +15,8 @@ static unsigned long long number(const ProtobufCFieldDescriptor *field, const vo
 static void print_value(FILE *out, const struct line *line, const ProtobufCFieldDescriptor *field, const void *at)
 {
     if (field->type == PROTOBUF_C_TYPE_STRING) {
-        fprintf(out, "%s\n", *(char *const *)at != NULL ? *(char *const *)at : "");
+        ex_mon_put(out, *(char *const *)at != NULL ? *(char *const *)at : "", SIZE_MAX);
+        fputc('\n', out);
     } else if (line->how == 'i') {
         char text[INET_ADDRSTRLEN] = "";
         struct in_addr address = {(in_addr_t)number(field, at)}; /* network order */

@@ -1,5 +1,6 @@
 /* Monitoring records in words: a heading, then a line for each value. Called by the thread
  * of the receive controller, or by main(). */
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -62,6 +63,13 @@ static void print_heading(FILE *out, const struct ex_mon_record *record)
     }
 }
 
+static void print_text(FILE *out, const char *label, const char *text, size_t max)
+{
+    fputs(label, out);
+    ex_mon_put(out, text, max);
+    fputc('\n', out);
+}
+
 static void print_counters(FILE *out, const struct ex_mon_record *record)
 {
     const lbm_ulong_t *counters;
@@ -71,7 +79,8 @@ static void print_counters(FILE *out, const struct ex_mon_record *record)
         return;
     }
     if (table->transport != NULL) {
-        fprintf(out, "Source: %s\nTransport: %s\n", ex_mon_source(record), table->transport);
+        print_text(out, "Source: ", ex_mon_source(record), SIZE_MAX);
+        fprintf(out, "Transport: %s\n", table->transport);
     }
     for (size_t i = 0; i < table->count; i++) {
         size_t at = table->order != NULL ? table->order[i] : i;
@@ -90,16 +99,14 @@ static const char *state_of(lbm_uint32_t flags)
 
 static void print_topic(FILE *out, const lbm_rcv_topic_stats_t *stats, size_t count)
 {
-    fprintf(out, "\tTopic                                              : %.*s\n", (int)sizeof(stats->topic),
-            stats->topic);
+    print_text(out, "\tTopic                                              : ", stats->topic, sizeof(stats->topic));
     for (size_t i = 0; i < count; i++) {
         const lbm_rcv_topic_stats_t *one = &stats[i];
         if (one->flags == LBM_RCV_TOPIC_STATS_FLAG_NO_SOURCE) {
             fprintf(out, "\tNo known sources\n");
             continue;
         }
-        fprintf(out, "\tSource                                             : %.*s\n", (int)sizeof(one->source),
-                one->source);
+        print_text(out, "\tSource                                             : ", one->source, sizeof(one->source));
         fprintf(out, "\tOTID                                               : ");
         for (size_t n = 0; n < sizeof(one->otid); n++) {
             fprintf(out, "%02x", one->otid[n]);
@@ -123,8 +130,8 @@ void ex_mon_print(FILE *out, const struct ex_mon_record *record)
         print_topic(out, record->stats.topic, record->count);
         break;
     case LBMMON_PACKET_TYPE_WILDCARD_RECEIVER:
-        fprintf(out, "\tWildcard receiver pattern   : %.*s\n", (int)sizeof(record->stats.wildcard->pattern),
-                record->stats.wildcard->pattern);
+        print_text(out, "\tWildcard receiver pattern   : ", record->stats.wildcard->pattern,
+                   sizeof(record->stats.wildcard->pattern));
         fprintf(out, "\tWildcard receiver type      : 0x%0x\n", record->stats.wildcard->type);
         break;
     case LBMMON_PACKET_TYPE_UMESTORE:

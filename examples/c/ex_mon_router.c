@@ -1,4 +1,7 @@
 /* The lines of the records of routers. */
+#include <stdint.h>
+#include <string.h>
+
 #include "ex_mon.h"
 #include "ex_mon_lines.h"
 
@@ -385,6 +388,25 @@ static const struct line other_lines[] = {
 /* Blanks before the lines of each level. */
 static const char *const indents[] = {"", "  ", "    ", "      ", "        "};
 
+static void put_text(FILE *out, const char *indent, const char *label, const char *text, const char *behind)
+{
+    fprintf(out, "%s%s", indent, label);
+    ex_mon_put(out, text, SIZE_MAX);
+    fputs(behind, out);
+}
+
+static void put_lines(FILE *out, const char *indent, const char *text)
+{
+    fputs(indent, out);
+    const char *end;
+    do {
+        end = text + strcspn(text, "\n");
+        ex_mon_put(out, text, (size_t)(end - text));
+        fputc('\n', out);
+        text = end + 1;
+    } while (*end != '\0');
+}
+
 static void print_local(FILE *out, const Lbmmon__DROMonMsg__Stats__Local *local)
 {
     fprintf(out, "%s----Local statistics----\n", indents[1]);
@@ -419,7 +441,7 @@ static void print_peer(FILE *out, const Lbmmon__DROMonMsg__Stats__Portal__Peer *
 
 static void print_portal(FILE *out, const Lbmmon__DROMonMsg__Stats__Portal *portal)
 {
-    fprintf(out, "%sPortal Name                    : %s \n", indents[2], portal->portal_name);
+    put_text(out, indents[2], "Portal Name                    : ", portal->portal_name, " \n");
     fprintf(out, "%sportal_index                   : %u\n", indents[2], (unsigned)portal->portal_index);
     fprintf(out, "%sportal_type_case               : %d\n", indents[2], (int)portal->portal_type_case);
     ex_mon_lines(out, indents[2], portal_lines, portal);
@@ -453,7 +475,7 @@ static void print_other_portal(FILE *out, size_t number,
 
 static void print_other(FILE *out, const Lbmmon__DROMonMsg__Stats__OtherGateway *other)
 {
-    fprintf(out, "%sOther Gateway Name : (%s)---\n", indents[2], other->gateway_name);
+    put_text(out, indents[2], "Other Gateway Name : (", other->gateway_name, ")---\n");
     ex_mon_lines(out, indents[2], other_lines, other);
     fprintf(out, "%sn_other_portals    :  %zu\n", indents[2], other->n_other_portals);
     fprintf(out, "%s--- Other Gateway Stats - Portals ---\n", indents[2]);
@@ -484,12 +506,12 @@ static void print_statistics(FILE *out, const Lbmmon__DROMonMsg__Stats *stats)
 static void print_configuration(FILE *out, const Lbmmon__DROMonMsg__Configs *configs)
 {
     if (configs->gateway != NULL) {
-        fprintf(out, "%s%s\n", indents[1], configs->gateway->config_data);
+        put_lines(out, indents[1], configs->gateway->config_data);
     }
     for (size_t i = 0; i < configs->n_portals; i++) {
         fprintf(out, "%sPortal configuration %zu (%s)\n", indents[1], i,
                 configs->portals[i]->portal_type == 0 ? "Endpoint" : "Peer");
-        fprintf(out, "%sPortal name = %s\n", indents[2], configs->portals[i]->portal_name);
+        put_text(out, indents[2], "Portal name = ", configs->portals[i]->portal_name, "\n");
     }
 }
 

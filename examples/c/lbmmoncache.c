@@ -2,6 +2,7 @@
  * that one asks for by a menu. The receive controller's thread fills the cache, main() reads
  * it; a lock is between them. */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +48,10 @@ static void print_short(const struct ex_mon_record *record)
     if (!ex_mon_has(&record->about, LBMMON_ATTR_SENDER_IPV4)) {
         printf(" Could not get sender address from statistics\n");
     }
-    printf("%s: App %s @ %s for source: %s\n", record->type == LBMMON_PACKET_TYPE_SOURCE ? "Source" : "Receiver",
-           record->about.application, record->about.address, ex_mon_source(record));
+    printf("%s: App %s @ %s for source: ", record->type == LBMMON_PACKET_TYPE_SOURCE ? "Source" : "Receiver",
+           record->about.application, record->about.address);
+    ex_mon_put(stdout, ex_mon_source(record), SIZE_MAX);
+    printf("\n");
 }
 
 static void on_record(const struct ex_mon_record *record, void *clientd)

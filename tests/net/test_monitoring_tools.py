@@ -246,11 +246,11 @@ for n in range(200):
     for junk in (b"", b"\\x1b", bytes(range(256)), packet(n % 12, b"\\xff" * 40), packet(n % 12, b"\\x12\\x80")):
         s.sendto(junk, ("127.0.0.1", 2933))
 while True:
-    s.sendto(packet(5, bytes([0x1a, 7, 0x12, 5, 0x0a, 1, 0x61, 0x10, 1])), ("127.0.0.1", 2933))
+    s.sendto(packet(5, bytes([0x1a, 8, 0x12, 6, 0x0a, 2, 0x61, 0x1b, 0x10, 1])), ("127.0.0.1", 2933))
     time.sleep(0.05)
 """
     host.start_command("python3", "-c", script)
-    monitor.expect(r"^Wildcard receiver statistics received from A\?\[2J.*\n\tWildcard receiver pattern   : a$")
+    monitor.expect(r"^Wildcard receiver statistics received from A\?\[2J.*\n\tWildcard receiver pattern   : a\?$")
     assert "\x1b" not in monitor.output
 
 

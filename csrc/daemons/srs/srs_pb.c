@@ -85,21 +85,6 @@ struct parts {
     char topic[3 * 256], origin[3 * 256]; /* as UTF-8 */
 };
 
-/* What is no UTF-8 becomes U+FFFD, byte by byte: the text of a protobuf message must be. */
-static char *utf8(const char *text, char *out, size_t size)
-{
-    const unsigned char *at = (const unsigned char *)(text != NULL ? text : "");
-    size_t to = 0;
-    while (*at != '\0' && to + 4 < size) {
-        size_t len = um_utf8_len(at);
-        memcpy(out + to, len > 0 ? (const char *)at : "\xef\xbf\xbd", len > 0 ? len : 3);
-        to += len > 0 ? len : 3;
-        at += len > 0 ? len : 1;
-    }
-    out[to] = '\0';
-    return out;
-}
-
 static Lbmmon__SRSMonMsg__UMClientInfo *put_client(struct parts *parts, const struct srs_client *client)
 {
     lbmmon__srsmon_msg__umclient_info__init(&parts->client);
@@ -188,8 +173,8 @@ static void put_source_event(struct parts *parts, const struct srs_event *event)
 {
     Lbmmon__SRSMonMsg__Events__SourceInfo *about = &parts->source;
     lbmmon__srsmon_msg__events__source_info__init(about);
-    about->topic = utf8(event->topic, parts->topic, sizeof(parts->topic));
-    about->source = utf8(event->source, parts->origin, sizeof(parts->origin));
+    about->topic = um_utf8_copy(parts->topic, sizeof(parts->topic), event->topic);
+    about->source = um_utf8_copy(parts->origin, sizeof(parts->origin), event->source);
     about->timestamp = (uint64_t)event->time;
     if (strcmp(event->type, "SIR") == 0) {
         PUT_RECORD(parts, source_info, lbmmon__srsmon_msg__events__source_info_record__init, source_info, about);
@@ -204,7 +189,7 @@ static void put_receiver_event(struct parts *parts, const struct srs_event *even
 {
     Lbmmon__SRSMonMsg__Events__ReceiverInfo *about = &parts->receiver;
     lbmmon__srsmon_msg__events__receiver_info__init(about);
-    about->topic = utf8(event->topic, parts->topic, sizeof(parts->topic));
+    about->topic = um_utf8_copy(parts->topic, sizeof(parts->topic), event->topic);
     about->timestamp = (uint64_t)event->time;
     if (strcmp(event->type, "RIR") == 0) {
         PUT_RECORD(parts, receiver_info, lbmmon__srsmon_msg__events__receiver_info_record__init, receiver_info, about);
@@ -218,7 +203,7 @@ static void put_wildcard_event(struct parts *parts, const struct srs_event *even
 {
     Lbmmon__SRSMonMsg__Events__WildcardReceiverInfo *about = &parts->wildcard;
     lbmmon__srsmon_msg__events__wildcard_receiver_info__init(about);
-    about->pattern = utf8(event->topic, parts->topic, sizeof(parts->topic));
+    about->pattern = um_utf8_copy(parts->topic, sizeof(parts->topic), event->topic);
     about->timestamp = (uint64_t)event->time;
     if (strcmp(event->type, "WIR") == 0) {
         lbmmon__srsmon_msg__events__wildcard_receiver_info_record__init(&parts->wildcard_info);

@@ -210,6 +210,45 @@ TEST(wildcard_records_are_read_as_they_were_written)
     CHECK_EQ(out.type, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE);
 }
 
+/* Readers of protobuf refuse a whole record because of one byte; names are any bytes. */
+TEST(names_that_are_no_utf8_are_written_as_it)
+{
+    lbm_rcv_topic_stats_t out;
+    lbm_wildcard_rcv_stats_t in = {.pattern = "caf\xe9.*"}, pattern;
+    lbmmon_packet_attributes_t about, read;
+    size_t count = 1;
+    um_mon_attributes_init(&about);
+    um_mon_attributes_init(&read);
+    about.mFlags = UM_MON_HAS(LBMMON_ATTR_APPSOURCEID);
+    strcpy(about.mApplicationSourceID, "b\xf6rse");
+    size = ROOM;
+    CHECK_EQ(lbmmon_rcv_topic_format_pb_serialize(packed, &size, &id, &about, "\xa3 \xc2\xa3", 0, NULL, NULL), 0);
+    CHECK_EQ(lbmmon_rcv_topic_format_pb_deserialize(&read, &count, &out, packed, size, id, NULL), 0);
+    CHECK_STR(out.topic, "\xef\xbf\xbd \xc2\xa3");
+    CHECK_STR(read.mApplicationSourceID, "b\xef\xbf\xbdrse");
+    size = ROOM;
+    CHECK_EQ(lbmmon_wildcard_rcv_format_pb_serialize(packed, &size, &id, NULL, &in, NULL), 0);
+    CHECK_EQ(lbmmon_wildcard_rcv_format_pb_deserialize(NULL, &pattern, packed, size, id, NULL), 0);
+    CHECK_STR(pattern.pattern, "caf\xef\xbf\xbd.*");
+}
+
+/* Names as long as they may be stay whole; what a replacement makes too long loses its end. */
+TEST(names_of_the_greatest_length_are_written)
+{
+    lbm_rcv_topic_stats_t out;
+    char name[sizeof out.topic];
+    for (int last = 'x'; last <= 0xff; last += 0xff - 'x') {
+        size_t count = 1;
+        memset(name, 'x', sizeof name - 1);
+        name[sizeof name - 2] = (char)last;
+        name[sizeof name - 1] = '\0';
+        size = ROOM;
+        CHECK_EQ(lbmmon_rcv_topic_format_pb_serialize(packed, &size, &id, NULL, name, 0, NULL, NULL), 0);
+        CHECK_EQ(lbmmon_rcv_topic_format_pb_deserialize(NULL, &count, &out, packed, size, id, NULL), 0);
+        CHECK_EQ(strlen(out.topic), sizeof name - (last == 'x' ? 1 : 2));
+    }
+}
+
 TEST(attributes_of_the_packet_go_before_those_of_the_message)
 {
     lbmmon_packet_attributes_t written = full_attributes(), read;

@@ -134,6 +134,63 @@ TEST(debug_commands_need_a_switch)
     CHECK_CONTAINS(lbmmon_transport_lbm_errmsg(), "must be on or off");
 }
 
+/* A transport whose operator never stops asking. */
+enum { ASKED = 100 };
+static char asking[512];
+static size_t asking_len;
+static atomic_int asked, samples, refusals;
+
+static int ask_again(char *data, size_t *len, void *clientd)
+{
+    if (asked == ASKED) {
+        return 1;
+    }
+    memcpy(data, asking, asking_len);
+    *len = asking_len;
+    return 0;
+}
+
+static int take_answer(const char *data, size_t len, void *clientd)
+{
+    samples += strcmp(data, "ok") == 0;
+    refusals += strstr(data, "at most 10 samples a second") != NULL;
+    asked++;
+    return 0;
+}
+
+static const char *anywhere(void)
+{
+    return "anywhere";
+}
+
+static int send_nowhere(const char *data, size_t len, void *clientd)
+{
+    return 0;
+}
+
+TEST(who_asks_for_samples_without_end_gets_ten_a_second)
+{
+    static const lbmmon_transport_func_t transport = {.mSend = send_nowhere,
+                                                      .mControlMessageTarget = anywhere,
+                                                      .mControlMessageReceive = ask_again,
+                                                      .mControlMessageResponse = take_answer};
+    lbmmon_sctl_t *control;
+    char message[256];
+    asking_len = sizeof message;
+    REQUIRE(lbmmon_control_serialize(message, &asking_len, lbmmon_control_index_for_command((char *)"SNAP"), NULL,
+                                     lbmmon_control_index_for_node_type((char *)"ALL_NODES"), NULL) == 0);
+    lbmmon_add_header(asking, message, asking_len, LBMMON_PACKET_TYPE_CONTROL_MESSAGE);
+    asking_len += 12;
+    MON_MUST(lbmmon_sctl_create(&control, lbmmon_format_csv_module(), NULL, &transport, NULL));
+    while (asked < ASKED) {
+        sleep_ms(1);
+    }
+    MON_MUST(lbmmon_sctl_destroy(control));
+    CHECK(samples >= 10);
+    CHECK(refusals > 0);
+    CHECK_EQ(samples + refusals, ASKED);
+}
+
 TEST(commands_and_node_types_have_names)
 {
     char out[64];
