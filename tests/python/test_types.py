@@ -44,6 +44,7 @@ def test_type_checker_knows_options_and_results(cache: Path) -> None:
 
 
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
+MISTAKEN = "enumerated_options.py"
 ENUMERATED = """
 import numpy as np
 from um_cffi import Context, ReceiverEvent, Source, WildcardReceiver
@@ -58,28 +59,32 @@ def told(event: ReceiverEvent) -> str:
 """
 
 
-def mypy(cache: Path, version: str, *arguments: str) -> str:
-    """What the type checker prints for this version of Python; skipped where it knows the version no longer.
+@pytest.fixture(name="found", scope="module", params=VERSIONS)
+def found_with_a_version(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the type checker prints for a version of Python, in one run over package, examples, pages and the program
+    with a mistake; skipped where it knows the version no longer.
 
     The installed numpy has left 3.9 behind and cannot be read as of that version: what its calls return is not known.
     """
-    unknown = ["--disable-error-code=var-annotated"] if version == "3.9" else []
-    done = run_mypy(cache, "--python-version", version, *unknown, *arguments)
+    folder = tmp_path_factory.mktemp("modules")
+    modules = write_modules(folder)
+    assert len(modules) > 30
+    mistaken = folder / MISTAKEN
+    mistaken.write_text(ENUMERATED)
+    unknown = ["--disable-error-code=var-annotated"] if request.param == "3.9" else []
+    files = ["um_cffi", "examples/python", *map(str, modules), str(mistaken)]
+    done = run_mypy(cache, "--python-version", request.param, *unknown, *files)
     if "is not supported" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert "source files)" in done.stdout, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_enumerated_options_are_literals_and_arrays_are_payloads(cache: Path, version: str) -> None:
-    found = mypy(cache, version, "-c", ENUMERATED)
-    assert "Found 1 error" in found and "\"Literal['tpc']\"" in found, found
+def test_enumerated_options_are_literals_and_arrays_are_payloads(found: str) -> None:
+    (error,) = [line for line in found.splitlines() if f"{MISTAKEN}:" in line and " error: " in line]
+    assert "\"Literal['tpc']\"" in error, found
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_package_examples_and_pages_pass_the_type_checker_for_every_version(
-    cache: Path, tmp_path: Path, version: str
-) -> None:
-    modules = [str(module) for module in write_modules(tmp_path)]
-    assert len(modules) > 30
-    assert "Success" in (found := mypy(cache, version, "um_cffi", "examples/python", *modules)), found
+def test_package_examples_and_pages_pass_the_type_checker_for_every_version(found: str) -> None:
+    assert not [line for line in found.splitlines() if " error: " in line and f"{MISTAKEN}:" not in line], found
+    assert "Found 1 error in 1 file" in found, found
