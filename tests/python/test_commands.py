@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from hosts import SLOW, Host, Process
-from interpreter import ENV, needs_plain_library, python
+from interpreter import ENV, needs_plain_library, python, without_library
 from zsh_completion import Zsh
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,6 +278,7 @@ def test_module_prints_versions_features_and_paths(host: Host) -> None:
         assert re.search(pattern, output, re.MULTILINE), output
 
 
+@without_library
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_name_every_command_and_option(host: Host, shell: str, tmp_path: Path) -> None:
     script = um(host, "completion", shell, library=False).finish()
@@ -289,6 +290,7 @@ def test_completion_scripts_name_every_command_and_option(host: Host, shell: str
         subprocess.run([shell, "-n", str(path)], check=True)
 
 
+@without_library
 def test_bash_completes_commands_and_options(host: Host) -> None:
     script = um(host, "completion", "bash", library=False).finish()
     ask = 'COMP_WORDS=({words}); COMP_CWORD={at}; _um; echo "${{COMPREPLY[*]}}"'
@@ -327,11 +329,16 @@ def environment_of_a_shell(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, **ENV, **home, "PATH": f"{command.parent}:{os.environ['PATH']}"}
 
 
+@without_library
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
-def test_fish_completes_commands_options_and_values(shell_env: dict[str, str]) -> None:
+def test_fish_completes_commands_options_and_values(shell_env: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "um.fish"
+    script.write_bytes(
+        subprocess.run(["um", "completion", "fish"], capture_output=True, check=True, env=shell_env).stdout
+    )
     for line, expected in COMPLETED:
         done = subprocess.run(
-            ["fish", "-c", "um completion fish | source; complete -C $argv[1]", line],
+            ["fish", "-c", "source $argv[1]; complete -C $argv[2]", str(script), line],
             capture_output=True,
             text=True,
             check=True,
@@ -340,6 +347,7 @@ def test_fish_completes_commands_options_and_values(shell_env: dict[str, str]) -
         assert sorted(each.split("\t")[0] for each in done.stdout.splitlines()) == expected, done.stderr
 
 
+@without_library
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")
 @pytest.mark.parametrize("way", ["eval", "file"])
 def test_zsh_completes_commands_options_and_values(shell_env: dict[str, str], tmp_path: Path, way: str) -> None:
@@ -417,6 +425,7 @@ def test_topics_are_listed_without_joining(host: Host) -> None:
     assert nothing.wait() == 1
 
 
+@without_library
 def test_completion_of_option_names_and_values(host: Host) -> None:
     def words(beginning: str) -> list[str]:
         return um(host, "completion", "option", beginning, library=False).finish().split()

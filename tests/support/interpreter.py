@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SUPPRESSIONS = ROOT / "tests" / "support" / "python_leaks.supp"
 # Tests that import the binding into the process of pytest itself.
 needs_plain_library = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="pytest itself is not sanitized")
+# Tests of what a command prints without a call to the library: there is nothing for sanitizers to see.
+without_library = pytest.mark.skipif(bool(os.environ.get("UM_SANITIZED")), reason="calls nothing of the library")
 ENV = {"PYTHONPATH": str(ROOT), "UM_BUILD_DIR": str(BUILD), "PYTHONUNBUFFERED": "1"}
 
 
