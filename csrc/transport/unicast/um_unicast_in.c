@@ -3,7 +3,6 @@
  * an address that has proved nothing can take is bounded, expires and is counted.
  * Everything runs on the loop. */
 #include <arpa/inet.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include "base/um_map.h"
 #include "base/um_mem.h"
 #include "base/um_sqn.h"
+#include "net/um_giving_way.h"
 #include "net/um_socket.h"
 #include "net/um_stream_listener.h"
 #include "transport/stream/um_stream_reader.h"
@@ -24,8 +24,6 @@
 #define READS_PER_PASS 4
 #define BUFFER_SIZE 65536u /* one message of the largest size */
 #define BUFFERS_KEPT 4
-#define REPLAY_SLICE 32u /* messages of a replay, in one read: then others may have the core */
-#define REPLAY_SHARE 4u  /* so many times as long as they had it, the replay goes on */
 #define LOG_INTERVAL_NS UM_NS_PER_SEC
 /* How often connections are looked at that should bring something. */
 #define SWEEP_MIN_NS (20 * UM_NS_PER_MS)
@@ -40,7 +38,7 @@ struct um_unicast_in {
     struct um_map hosts;         /* address -> struct host */
     struct um_timer sweep_timer; /* armed while there are connections */
     struct um_log_limit accept_limit, message_limit, corrupt_limit, cut_limit, opening_limit;
-    uint64_t yields_ns; /* a replay does not before */
+    struct um_giving_way giving_way; /* while a replay comes */
 };
 
 /* What an address takes of the places. */
@@ -378,22 +376,11 @@ static void tell_cut(struct connection *connection, uint64_t now_ns)
     }
 }
 
-/* A replay keeps the thread busy for as long as it lasts. Who sends and receives what is live, and waits for this core,
- * goes on between two reads instead of when the scheduler has had its tick. Costs nothing worth mentioning if nobody
- * waits; who computes takes a tick or more, and so comes to a fifth of the time. */
-static void let_others_go_on(struct connection *connection)
+static void give_way(struct connection *connection, uint64_t now_ns)
 {
-    struct um_unicast_in *incoming = connection->incoming;
-    uint32_t replayed = connection->replayed;
-    connection->replayed = 0;
-    if (replayed < REPLAY_SLICE) {
-        return;
-    }
-    uint64_t begin_ns = um_clock_ns();
-    if (begin_ns >= incoming->yields_ns) {
-        sched_yield();
-        uint64_t end_ns = um_clock_ns();
-        incoming->yields_ns = end_ns + REPLAY_SHARE * (end_ns - begin_ns);
+    if (connection->replayed > 0) {
+        um_giving_way_after(&connection->incoming->giving_way, connection->replayed, now_ns);
+        connection->replayed = 0;
     }
 }
 
@@ -410,7 +397,7 @@ static bool read_pass(struct connection *connection, uint64_t now_ns)
         if (rc == UM_STREAM_READ_END || rc == UM_STREAM_READ_NO_MEMORY || (got > 0 && !parse(connection, now_ns))) {
             return false;
         }
-        let_others_go_on(connection);
+        give_way(connection, now_ns);
     }
     um_stream_reader_rest(&connection->reader);
     if (connection->since_ns == now_ns) {
@@ -548,6 +535,7 @@ struct um_unicast_in *um_unicast_in_create(const struct um_unicast_in_config *co
     um_list_init(&incoming->connections);
     um_map_init(&incoming->hosts, NULL);
     um_timer_init(&incoming->sweep_timer, on_sweep_timer);
+    um_giving_way_init(&incoming->giving_way, config->loop);
     incoming->listener.burst = ACCEPTS_PER_PASS;
     incoming->listener.on_stream = on_stream;
     incoming->listener.on_pause = on_pause;
@@ -576,6 +564,7 @@ void um_unicast_in_destroy(struct um_unicast_in *incoming)
         close_connection(UM_CONTAINER_OF(it, struct connection, node));
     }
     um_timer_cancel(um_loop_wheel(incoming->config.loop), &incoming->sweep_timer);
+    um_giving_way_fini(&incoming->giving_way);
     um_stream_listener_stop(&incoming->listener);
     um_map_clear(&incoming->hosts);
     um_buf_pool_release(incoming->pool);
