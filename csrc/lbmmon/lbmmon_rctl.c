@@ -1,7 +1,6 @@
 /* lbmmon_rctl_*: receive controllers and their callbacks. Owns a controller from its creation to its end. Any thread;
  * callbacks run on the controller's receive thread. */
 #define _GNU_SOURCE
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +10,7 @@
 #include "base/um_clock.h"
 #include "base/um_fork.h"
 #include "base/um_mem.h"
+#include "base/um_thread.h"
 #include "base/um_timer.h"
 #include "lbmmon/um_mon_error.h"
 #include "lbmmon/um_mon_lbm.h"
@@ -140,11 +140,7 @@ static void *thread_main(void *arg)
 
 static int start_thread(lbmmon_rctl_t *control)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&control->thread, NULL, thread_main, control);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = um_thread_start(&control->thread, thread_main, control);
     return rc == 0 ? 0 : um_mon_error(LBMMON_EOP, "no thread for receiving: %s", strerror(rc));
 }
 

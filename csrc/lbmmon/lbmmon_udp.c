@@ -155,24 +155,6 @@ static int aim(struct udp *udp, const struct options *options)
     return 0;
 }
 
-int lbmmon_transport_udp_initsrc(void **TransportClientData, const void *TransportOptions)
-{
-    struct options options;
-    if (TransportClientData == NULL) {
-        return um_mon_module_error(UM_MON_UDP, "%s: TransportClientData: must not be NULL", __func__);
-    }
-    struct udp *udp = read_options(&options, TransportOptions) == 0 ? udp_new() : NULL;
-    if (udp == NULL) {
-        return -1;
-    }
-    if (aim(udp, &options) != 0) {
-        udp_free(udp);
-        return -1;
-    }
-    *TransportClientData = udp;
-    return 0;
-}
-
 static int listen_at(struct udp *udp, const struct options *options)
 {
     int on = 1, size = SOCKET_BUFFER;
@@ -196,22 +178,34 @@ static int listen_at(struct udp *udp, const struct options *options)
                                                                                                  : fail_os("mcgroup");
 }
 
-int lbmmon_transport_udp_initrcv(void **TransportClientData, const void *TransportOptions)
+/* `ready` makes the socket a sending or a receiving end. */
+static int begin(void **client_data, const void *text, int (*ready)(struct udp *udp, const struct options *options),
+                 const char *api)
 {
     struct options options;
-    if (TransportClientData == NULL) {
-        return um_mon_module_error(UM_MON_UDP, "%s: TransportClientData: must not be NULL", __func__);
+    if (client_data == NULL) {
+        return um_mon_module_error(UM_MON_UDP, "%s: TransportClientData: must not be NULL", api);
     }
-    struct udp *udp = read_options(&options, TransportOptions) == 0 ? udp_new() : NULL;
+    struct udp *udp = read_options(&options, text) == 0 ? udp_new() : NULL;
     if (udp == NULL) {
         return -1;
     }
-    if (listen_at(udp, &options) != 0) {
+    if (ready(udp, &options) != 0) {
         udp_free(udp);
         return -1;
     }
-    *TransportClientData = udp;
+    *client_data = udp;
     return 0;
+}
+
+int lbmmon_transport_udp_initsrc(void **TransportClientData, const void *TransportOptions)
+{
+    return begin(TransportClientData, TransportOptions, aim, __func__);
+}
+
+int lbmmon_transport_udp_initrcv(void **TransportClientData, const void *TransportOptions)
+{
+    return begin(TransportClientData, TransportOptions, listen_at, __func__);
 }
 
 static int finish(struct udp *udp, const char *api)

@@ -4,13 +4,13 @@
 #include "lbmmon/um_mon_sctl.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/um_clock.h"
 #include "base/um_fork.h"
 #include "base/um_iface.h"
 #include "base/um_mem.h"
+#include "base/um_thread.h"
 #include "base/um_timer.h"
 #include "base/um_wait.h"
 #include "lbmmon/um_mon_error.h"
@@ -244,11 +244,7 @@ static void *thread_main(void *arg)
 
 static int start_thread(lbmmon_sctl_t *control)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&control->thread, NULL, thread_main, control);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = um_thread_start(&control->thread, thread_main, control);
     return rc == 0 ? 0 : um_mon_error(LBMMON_EOP, "no thread for sampling: %s", strerror(rc));
 }
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -14,6 +13,7 @@
 
 #include "base/um_error.h"
 #include "base/um_mem.h"
+#include "base/um_thread.h"
 #include "base/um_wait.h"
 
 #define HOT_PASSES 8u /* while some descriptors are hot, epoll is asked once in so many passes */
@@ -218,11 +218,7 @@ static void um_loop_free(struct um_loop *loop)
 /* Starts the thread with every signal blocked and waits until it owns the loop. */
 static int um_loop_start_thread(struct um_loop *loop)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&loop->thread, NULL, um_loop_main, loop);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = um_thread_start(&loop->thread, um_loop_main, loop);
     if (rc != 0) {
         return um_error_os(rc, "CoreApi-1010-7", "creating the thread of %s", loop->thread_name);
     }

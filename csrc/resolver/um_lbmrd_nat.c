@@ -294,15 +294,13 @@ unsigned um_lbmrd_nat_rewrite(const struct um_lbmrd_nat *nat, int destination, u
 {
     struct um_lbmr_msg msg;
     struct um_lbmr_cursor cursor;
-    struct um_lbmr_tqr tqr;
     struct um_lbmr_tir tir;
     unsigned detail, replaced = 0;
     if (um_lbmr_parse(data, len, &msg, &detail) != UM_LBMR_OK) {
         return 0;
     }
     um_lbmr_records(&msg, &cursor);
-    while (um_lbmr_next_tqr(&cursor, &tqr)) {
-    }
+    um_lbmr_skip_tqrs(&cursor);
     while (um_lbmr_next_tir(&cursor, &tir)) {
         replaced += rewrite_tir(nat, destination, sender, data, &tir);
     }

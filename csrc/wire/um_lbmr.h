@@ -258,6 +258,13 @@ struct um_lbmr_option {
 void um_lbmr_records(const struct um_lbmr_msg *msg, struct um_lbmr_cursor *cursor);
 /* Queries come first; false at their end or on a fault. */
 bool um_lbmr_next_tqr(struct um_lbmr_cursor *cursor, struct um_lbmr_tqr *out);
+/* To the first TIR. */
+static inline void um_lbmr_skip_tqrs(struct um_lbmr_cursor *cursor)
+{
+    struct um_lbmr_tqr tqr;
+    while (um_lbmr_next_tqr(cursor, &tqr)) {
+    }
+}
 /* To be called when next_tqr has returned false without a fault. All options of a returned TIR have been validated. */
 bool um_lbmr_next_tir(struct um_lbmr_cursor *cursor, struct um_lbmr_tir *out);
 /* Walk the options of a TIR from next_tir: start with *offset 0. Unknown options are skipped. */

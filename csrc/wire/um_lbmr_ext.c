@@ -318,12 +318,10 @@ static enum um_lbmr_fault validate_ext(const struct um_lbmr_msg *msg, unsigned *
 static enum um_lbmr_fault validate_records(const struct um_lbmr_msg *msg, unsigned *detail)
 {
     struct um_lbmr_cursor cursor;
-    struct um_lbmr_tqr tqr;
     struct um_lbmr_tir tir;
     struct um_lbmr_tmr tmr;
     um_lbmr_records(msg, &cursor);
-    while (um_lbmr_next_tqr(&cursor, &tqr)) {
-    }
+    um_lbmr_skip_tqrs(&cursor);
     while (um_lbmr_next_tir(&cursor, &tir)) {
     }
     if (msg->type == UM_LBMR_TOPIC_MGMT) {

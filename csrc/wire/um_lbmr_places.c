@@ -73,15 +73,13 @@ unsigned um_lbmr_substitute_address(uint8_t *data, size_t len, uint32_t ip)
 {
     struct um_lbmr_msg msg;
     struct um_lbmr_cursor cursor;
-    struct um_lbmr_tqr tqr;
     struct um_lbmr_tir tir;
     unsigned detail, replaced = 0;
     if (um_lbmr_parse(data, len, &msg, &detail) != UM_LBMR_OK) {
         return 0;
     }
     um_lbmr_records(&msg, &cursor);
-    while (um_lbmr_next_tqr(&cursor, &tqr)) {
-    }
+    um_lbmr_skip_tqrs(&cursor);
     while (um_lbmr_next_tir(&cursor, &tir)) {
         struct um_lbmr_places places = {0};
         struct um_lbmr_place place;

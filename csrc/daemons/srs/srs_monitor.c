@@ -8,13 +8,13 @@
 #include <inttypes.h>
 #include <lbm/lbm.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/um_clock.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "base/um_thread.h"
 #include "base/um_timer.h"
 #include "base/um_wait.h"
 #include "srs_commands.h"
@@ -468,17 +468,13 @@ struct srs_monitor *srs_monitor_create(struct um_loop *loop, const struct srs_se
 
 void srs_monitor_start(struct srs_monitor *monitor, const struct um_srs_engine *engine)
 {
-    sigset_t all, before;
     monitor->engine = engine;
     pthread_mutex_lock(&monitor->lock);
     for (int i = 1; i < SRS_INTERVAL_COUNT; i++) {
         set_interval(monitor, (enum srs_interval)i, monitor->settings.monitor.interval_ms[i]);
     }
     pthread_mutex_unlock(&monitor->lock);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&monitor->thread, NULL, run, monitor);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = um_thread_start(&monitor->thread, run, monitor);
     monitor->started = rc == 0;
     if (rc != 0) {
         um_log(UM_LOG_ERR, "SRS-um-14", "daemon monitor cannot start, the service goes on without it: %s",

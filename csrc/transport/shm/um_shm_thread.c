@@ -5,13 +5,13 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
+#include "base/um_thread.h"
 
 static void *run(void *arg)
 {
@@ -29,11 +29,7 @@ int um_shm_thread_start(struct um_transport_env *env, struct um_shm_thread *thre
     atomic_init(&thread->stop, false);
     snprintf(thread->name, sizeof thread->name, "%s", name);
     um_list_init(&thread->node);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&thread->thread, NULL, run, thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = um_thread_start(&thread->thread, run, thread);
     if (rc != 0) {
         return um_error_os(rc, "Core-6976-144", "creating the receive thread %s", name);
     }
