@@ -14,6 +14,7 @@ from made_recordings import BEGAN_NS, SOURCE, STEP_NS, Made
 from spark_sessions import environment
 
 from um_cffi import pdm
+from um_cffi.spark import _planning
 
 NAMES = ["topic", "source", "session", "sequence", "timestamp", "timestamp_ns", "flags", "payload"]
 
@@ -107,6 +108,26 @@ def test_one_hot_topic_is_split_for_all_cores(spark: Any, tmp_path: Path) -> Non
     made.add("a", 60, 60)
     frame = read(spark, tmp_path / "small")
     assert frame.rdd.getNumPartitions() < 10 and frame.count() == 60
+
+
+@pytest.mark.parametrize("rows", [3, 10, 1000, 4_000_000, 40_000_000])
+def test_tasks_are_of_the_same_weight_whatever_the_segments_are(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    pieces = [
+        _planning.Piece("p", "a", "s", "1", begin, end, end - begin, 20 * (end - begin), True)
+        for begin, end in ((0, rows // 10), (rows // 10, rows // 10 + 1), (rows // 10 + 1, rows))
+        if begin < end
+    ]
+    for wanted in (None, 1, 7):
+        splits = _planning.split(pieces, wanted)
+        parts = [part for each in splits for part in each.pieces]
+        assert [part.begin for part in parts] == [0, *(part.end for part in parts[:-1])] and parts[-1].end == rows
+        assert all(part.whole == ((part.begin, part.end) in {(p.begin, p.end) for p in pieces}) for part in parts)
+        weights = [sum(part.weight for part in each.pieces) for each in splits]
+        if rows >= 1000 and wanted == 7:
+            assert len(splits) == (9 if rows == 40_000_000 else 7) and max(weights) < 1.3 * min(weights)
+        if rows == 40_000_000 and wanted is None:  # more than a task is to have: a multiple of the cores
+            assert len(splits) == 12 and max(weights) < 1.01 * min(weights)
 
 
 def test_losses_are_left_out_or_rows_of_their_own(spark: Any, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from um_cffi.errors import InvalidArgument
 from um_cffi.recording import _layout
 from um_cffi.recording._manifest import Segment, State
+from um_cffi.spark._columns import values
 from um_cffi.spark._options import EARLIEST, LATEST, Offsets, Place, ReadOptions
 from um_cffi.spark._store import Store
 
@@ -105,8 +106,12 @@ class Index:
         numbers: list[npt.NDArray[np.int64]] = []
         sizes: list[npt.NDArray[np.int64]] = []
         for batch in store.columns(segment, ("kind", "sequence", "payload") if payload else ("kind", "sequence")):
-            kept = np.ones(len(batch), bool) if losses else batch.column("kind").indices.to_numpy() == _layout.MESSAGE
-            numbers.append(batch.column("sequence").to_numpy()[kept])
+            kept = (
+                np.ones(len(batch), bool)
+                if losses
+                else values(batch.column("kind").indices, np.int8) == _layout.MESSAGE
+            )
+            numbers.append(values(batch.column("sequence"), np.int64)[kept])
             if payload:
                 sizes.append(payload_lengths(batch.column("payload"))[kept])
         self.numbers = np.concatenate(numbers) if numbers else np.empty(0, np.int64)
@@ -199,9 +204,9 @@ class Catalog:
             if segment.first_ns >= time_ns:
                 return segment.first
             for batch in self.store.columns(segment, ("sequence", "timestamp")):
-                later = batch.column("timestamp").cast("int64").to_numpy() >= time_ns
+                later = values(batch.column("timestamp"), np.int64) >= time_ns
                 if later.any():
-                    return int(batch.column("sequence").to_numpy()[later.argmax()])
+                    return int(values(batch.column("sequence"), np.int64)[later.argmax()])
         return session.next
 
     # -- where a batch ends --

@@ -18,7 +18,7 @@ from um_cffi.spark._offsets import Catalog, Flat, Key, payload_lengths
 
 _LOG = logging.getLogger("um_cffi.spark")
 _ROW_BYTES = 100  # what a row costs beside its bytes on disk
-_SPLIT_MAX = 64 << 20
+_SPLIT_MAX = 512 << 20
 _SPLIT_MIN = 1 << 20
 _OPEN_BYTES = 64 << 10  # what opening a file costs, as bytes
 _FRAGMENT_MIN = 400  # bytes of a message in a fragment, at least: see recording/_streams.py
@@ -133,32 +133,37 @@ def _gap(catalog: Catalog, key: Key, begin: int, end: int, behind: Segment | Non
 
 
 def split(pieces: list[Piece], wanted: int | None) -> list[Split]:
-    """Pieces as tasks of about the same weight: `wanted` at least, else what keeps the cores of this machine busy."""
+    """Pieces as tasks of the same weight: `wanted` at least, else so many that the cores of this machine are done
+    together. A piece that two tasks share is cut where the one ends."""
     total = sum(piece.weight for piece in pieces)
     if not pieces:
         return []
-    each = total // (wanted or os.cpu_count() or 1)
-    each = max(1, min(each, _SPLIT_MAX)) if wanted else max(_SPLIT_MIN, min(each, _SPLIT_MAX))
-    splits: list[Split] = []
-    bin_: list[Piece] = []
-    weight = 0
-    for piece in (part for whole in pieces for part in _cut(whole, each)):
-        if bin_ and weight + piece.weight + _OPEN_BYTES // 2 > each:
-            splits.append(Split(bin_))
-            bin_, weight = [], 0
-        bin_.append(piece)
-        weight += piece.weight + _OPEN_BYTES
-    splits.append(Split(bin_))
-    return splits
+    cores = os.cpu_count() or 1
+    most = _SPLIT_MAX if wanted else max(_SPLIT_MIN, min(total // cores, _SPLIT_MAX))
+    count = max(wanted or 1, -(-total // most))
+    if not wanted and count > cores:
+        count = -(-count // cores) * cores
+    splits: list[list[Piece]] = [[] for _ in range(count)]
+    at = 0
+    for piece in pieces:
+        for part in _cut(piece, at, total / count):
+            splits[min(int((at + part.weight / 2) * count / total), count - 1)].append(part)
+            at += part.weight
+    return [Split(each) for each in splits if each]
 
 
-def _cut(piece: Piece, weight: int) -> Iterator[Piece]:
-    """A piece in parts of about equal ranges of numbers, none much heavier than `weight`."""
-    parts = min(-(-piece.weight // weight), piece.end - piece.begin)
-    if parts <= 1 or not piece.path:
+def _cut(piece: Piece, at: int, each: float) -> Iterator[Piece]:
+    """A piece, whose weight begins `at`, in parts that end where tasks of a weight do; ends that are nearer to those of
+    the piece than opening a file costs are left out."""
+    near = min(_OPEN_BYTES, each / 4)
+    first, last = int((at + near) // each) + 1, int((at + piece.weight - near) // each)
+    span = piece.end - piece.begin
+    inner = {piece.begin + round(span * (k * each - at) / piece.weight) for k in range(first, last + 1)}
+    inner = inner - {piece.begin, piece.end} if piece.path else set()
+    if not inner:
         yield piece
         return
-    span = piece.end - piece.begin
-    edges = [piece.begin + span * part // parts for part in range(parts + 1)]
+    edges = [piece.begin, *sorted(inner), piece.end]
     for low, high in zip(edges, edges[1:]):
-        yield replace(piece, begin=low, end=high, rows=-(-piece.rows // parts), bytes=piece.bytes // parts, whole=False)
+        rows, size = round(piece.rows * (high - low) / span), round(piece.bytes * (high - low) / span)
+        yield replace(piece, begin=low, end=high, rows=rows, bytes=size, whole=False)

@@ -19,6 +19,7 @@ from um_cffi import pdm
 from um_cffi.binding.pdm_encoded import Encoded
 from um_cffi.errors import InvalidArgument, InvalidOperation
 from um_cffi.recording import _layout
+from um_cffi.spark._columns import micros, repeated, values
 from um_cffi.spark._definition import PayloadDefinition, column_of
 from um_cffi.spark._needs import need_arrow
 from um_cffi.spark._planning import REMEDY, Piece, lost_text
@@ -121,12 +122,12 @@ class Maker:
             for at in self._wanted(file, reader.num_record_batches, piece):
                 batch = reader.get_batch(at)
                 if not piece.whole:
-                    numbers = batch.column("sequence").to_numpy()
+                    numbers = values(batch.column("sequence"), np.int64)
                     first = int(np.searchsorted(numbers, piece.begin))
                     last = int(np.searchsorted(numbers, piece.end))
                     batch = batch.slice(first, last - first)
                 if piece.mixed and not self._shape.losses and len(batch):
-                    messages = batch.column("kind").indices.to_numpy() == _layout.MESSAGE
+                    messages = values(batch.column("kind").indices, np.int8) == _layout.MESSAGE
                     if not messages.all():
                         batch = batch.filter(self._pa.array(messages))
                 if len(batch):
@@ -182,9 +183,9 @@ class Maker:
         if name in _NAMES:
             return self._repeated(getattr(piece, name), len(batch))
         if name == "timestamp":
-            return batch.column("timestamp").cast(kind, safe=False)
+            return micros(batch.column("timestamp"), kind)
         if name == "timestamp_ns":
-            return batch.column("timestamp").cast("int64")
+            return batch.column("timestamp").view("int64")
         column = batch.column(name)
         return column.cast(kind) if column.type != kind else column
 
@@ -194,7 +195,7 @@ class Maker:
         if known is None or len(known) < rows:
             if len(self._same) > len(_NAMES):
                 self._same.clear()
-            known = self._same[text] = self._pa.repeat(self._pa.scalar(text), max(rows, _ROWS_SMALL))
+            known = self._same[text] = repeated(text, max(rows, _ROWS_SMALL))
         return known.slice(0, rows)
 
     def _decoded(self, batch: Any, piece: Piece) -> dict[str, Any]:
@@ -220,7 +221,9 @@ class Maker:
 
     def _undecoded(self, error: pdm.PDMError, batch: Any, piece: Piece) -> InvalidArgument:
         row = re.match(r"message (\d+) ", str(error))
-        numbers = batch.column("sequence").to_numpy()[batch.column("payload").is_valid().to_numpy(zero_copy_only=False)]
+        numbers = values(batch.column("sequence"), np.int64)[
+            batch.column("payload").is_valid().to_numpy(zero_copy_only=False)
+        ]
         number = numbers[int(row[1])] if row else piece.begin
         return InvalidArgument(
             f"topic {piece.topic}, source {piece.source}, session {piece.session}, sequence {number}: the payload is "
