@@ -12,7 +12,7 @@ from um_cffi.commands import _common
 from um_cffi.commands.record import interrupted
 from um_cffi.errors import InvalidArgument
 
-NAMES = ("ohlcv", "quality", "latency")
+NAMES = ("ohlcv", "quality", "latency", "monitoring")
 
 
 def add_parser(commands: Any) -> None:
@@ -22,7 +22,8 @@ def add_parser(commands: Any) -> None:
         help="run a pipeline of Spark over a recording",
         description="ohlcv: ticks to bars of open, high, low, close, volume and VWAP, streamed as the recording grows "
         "or of all that there is. quality: gaps, losses, duplicates, late and out-of-order messages of each session, "
-        "and the losses of each source over time. latency: percentiles of each hop. More: docs/python/pipelines.md.",
+        "and the losses of each source over time. latency: percentiles of each hop. "
+        "monitoring: a report in HTML of each day that processes were monitored. More: docs/python/pipelines.md.",
     )
     parser.add_argument("name", choices=NAMES, metavar="NAME", help="one of " + ", ".join(NAMES))
     parser.add_argument("folder", metavar="DIR", help="folder of the recording")
@@ -30,7 +31,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--output", metavar="DIR", help="write what comes out as Parquet")
     parser.add_argument("--plot", metavar="FILE", help="quality, latency: a picture (PNG); latency: latency.png")
     parser.add_argument("--rows", type=_common.positive, default=20, metavar="N", help="of a table that are shown (20)")
-    parser.add_argument("--window", metavar="DURATION", help="such as '10 seconds' (ohlcv: 1 minute, else 1 second)")
+    parser.add_argument(
+        "--window",
+        metavar="DURATION",
+        help="such as '10 seconds' (ohlcv: 1 minute, monitoring: 10 minutes, else 1 second)",
+    )
     spark = parser.add_argument_group("Spark")
     spark.add_argument("--master", metavar="URL", help="local[4], spark://HOST:PORT, yarn, sc://HOST (local[*])")
     spark.add_argument("--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark")
@@ -48,6 +53,9 @@ def add_parser(commands: Any) -> None:
     ticks.add_argument("--checkpoint", metavar="DIR", help="of --stream (OUTPUT.checkpoint)")
     feed = parser.add_argument_group("quality")
     feed.add_argument("--late", type=_common.seconds, default=1.0, metavar="S", help="late is what is so old (1)")
+    watched = parser.add_argument_group("monitoring")
+    watched.add_argument("--day", metavar="YYYY-MM-DD", help="this one, of UTC (each that there are records of)")
+    watched.add_argument("--report", default=".", metavar="DIR", help="where monitoring-YYYY-MM-DD.html goes (here)")
     parser.set_defaults(run=run)
 
 
@@ -97,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
         until_now=arguments.until_now,
         checkpoint=arguments.checkpoint,
         rows=arguments.rows,
+        day=arguments.day,
+        report=arguments.report,
     )
     _run.check(arguments.name, wanted)
     quiet = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false"}
@@ -112,6 +122,6 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         spark.stop()
     picture = arguments.plot or ("latency.png" if arguments.name == "latency" else None)
-    if picture is not None and arguments.name != "ohlcv":
+    if picture is not None and arguments.name in ("quality", "latency"):
         print(f"picture: {picture}", file=sys.stderr)
     return 0

@@ -13,10 +13,22 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from um_cffi.errors import InvalidArgument
+from um_cffi.monitoring.packets import TOPIC
 from um_cffi.recording import Recording
+from um_cffi.spark.pipelines._collected import collected
+from um_cffi.spark.pipelines._daily import begin_of, days, report_of, statistics
 from um_cffi.spark.pipelines._latency import draw_latency, latencies, latency_timeline, percentiles
+from um_cffi.spark.pipelines._monitoring import (
+    NUMBERS,
+    increases,
+    monitored,
+    monitoring_timeline,
+    objects,
+    processes,
+)
 from um_cffi.spark.pipelines._ohlcv import bars
 from um_cffi.spark.pipelines._quality import draw_losses, loss_timeline, sessions
+from um_cffi.spark.pipelines._report import write_report
 from um_cffi.spark.pipelines._rows import recorded
 
 Shown = tuple[str, Sequence[str], list[Sequence[Any]]]
@@ -43,6 +55,8 @@ class Wanted:
     until_now: bool = False
     checkpoint: str | None = None
     rows: int = 20
+    day: str | None = None
+    report: str = "."
     over: Event = field(default_factory=Event)
     """Set from another thread, or by a signal: a stream ends."""
 
@@ -57,6 +71,8 @@ def check(name: str, wanted: Wanted) -> None:
         )
     if wanted.stream and (name != "ohlcv" or wanted.output is None):
         raise InvalidArgument("--stream is for ohlcv, and needs --output DIR: where the bars go")
+    if wanted.day is not None:
+        begin_of(wanted.day)
 
 
 def run(spark: SparkSession, name: str, wanted: Wanted) -> Iterator[Shown]:
@@ -71,7 +87,7 @@ def run(spark: SparkSession, name: str, wanted: Wanted) -> Iterator[Shown]:
 
 def _shown(title: str, table: DataFrame, rows: int, order: Sequence[str]) -> Shown:
     """The first rows of a table."""
-    chosen = table.orderBy(*order).limit(rows + 1).collect()
+    chosen = collected(table.orderBy(*order).limit(rows + 1))
     more = f" (the first {rows})" if len(chosen) > rows else ""
     return f"{title}{more}", table.columns, [tuple(row) for row in chosen[:rows]]
 
@@ -128,7 +144,7 @@ def _quality(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
         missing = timeline.where("lost + dropped > 0")
         yield _shown(f"losses in windows of {window}", missing, wanted.rows, ("begin", "topic", "source"))
         if wanted.plot is not None:
-            draw_losses(timeline.collect(), wanted.plot)
+            draw_losses(collected(timeline), wanted.plot)
 
 
 def _latency(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
@@ -143,7 +159,33 @@ def _latency(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
         topics = _written(percentiles(measured), wanted, "topics")
         yield _shown("latency in ns, by hop and topic", topics, wanted.rows, ("hop", "topic"))
         timeline = _written(latency_timeline(measured, wanted.window or "1 second"), wanted, "timeline")
-        draw_latency(measured, timeline.collect(), wanted.plot or "latency.png")
+        draw_latency(measured, collected(timeline), wanted.plot or "latency.png")
+
+
+def _monitoring(spark: SparkSession, wanted: Wanted) -> Iterator[Shown]:
+    """A report for each day that there are records of, or for one; the tables are of all that was read."""
+    messages = statistics(spark, wanted.folder, wanted.topics or (TOPIC,), wanted.day)
+    with _kept(monitored(messages)) as records, _kept(increases(records)) as counted:
+        found = days(records) if wanted.day is None else [wanted.day]
+        if not found:
+            raise InvalidArgument(
+                f"{wanted.folder} has no records of topic {', '.join(wanted.topics or (TOPIC,))}: record them with "
+                f"um record {TOPIC}, and see to it that processes are monitored (option monitor_interval)"
+            )
+        window = wanted.window or "10 minutes"
+        made: list[Sequence[Any]] = []
+        for day in found:
+            path = Path(wanted.report, f"monitoring-{day}.html")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_report(report_of(day, records, counted, wanted.folder, window, max(wanted.rows, 50)), path)
+            made.append((day, str(path)))
+        yield "reports", ("day", "file"), made
+        order = ("application", "host", "process_id")
+        yield _shown("processes", _written(processes(records), wanted, "processes"), wanted.rows, order)
+        for kind in NUMBERS:
+            table = _written(objects(counted, kind), wanted, f"{kind}s")
+            yield _shown(f"{kind.replace('_', ' ')}s", table, wanted.rows, (*order, "object_id", "name"))
+        _written(monitoring_timeline(counted, window), wanted, "timeline")
 
 
 @contextlib.contextmanager
@@ -160,4 +202,5 @@ PIPELINES: dict[str, Callable[[SparkSession, Wanted], Iterator[Shown]]] = {
     "ohlcv": _ohlcv,
     "quality": _quality,
     "latency": _latency,
+    "monitoring": _monitoring,
 }
