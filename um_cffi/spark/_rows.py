@@ -7,21 +7,18 @@ file is mapped to. Names are the same in all rows of a segment, and made once fo
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from um_cffi import pdm
-from um_cffi.binding.pdm_encoded import Encoded
 from um_cffi.errors import InvalidArgument, InvalidOperation
 from um_cffi.recording import _layout
 from um_cffi.spark._columns import micros, repeated, values
-from um_cffi.spark._definition import PayloadDefinition, column_of
+from um_cffi.spark._definition import Definition
 from um_cffi.spark._needs import need_arrow
+from um_cffi.spark._payloads import NotDecoded
 from um_cffi.spark._planning import REMEDY, Piece, lost_text
 from um_cffi.spark._store import Store
 from um_cffi.spark._worker import spare_collections
@@ -42,7 +39,7 @@ class Shape:
     """The columns, in their order."""
     schema: Any
     """Their types, a schema of Arrow."""
-    definition: PayloadDefinition | None
+    definition: Definition | None
     losses: bool
     fail_on_data_loss: bool
 
@@ -55,16 +52,16 @@ class Maker:
         self._pa = need_arrow()
         spare_collections()
         self._store = Store(shape.recording)
-        self._definition = None if shape.definition is None else shape.definition.pdm()
-        self._fields = (
-            {} if self._definition is None else {column_of(str(each.name)): each for each in self._definition}
-        )
+        self._payloads = None if shape.definition is None else shape.definition.payloads()
+        fields = set() if shape.definition is None else {name for name, _ in shape.definition.fields()}
+        self._fields = {field.name: field.type for field in shape.schema if field.name in fields}
+        """The columns that payloads make, and their types."""
         self._same: dict[str, Any] = {}
         columns = _layout.schema()
         needed = [name for name in shape.names if columns.get_field_index(name) >= 0 and name not in _NAMES]
         if "timestamp_ns" in shape.names:
             needed.append("timestamp")
-        if any(name in self._fields for name in shape.names):
+        if self._fields:
             needed.append("payload")
         self._included = {columns.get_field_index(name) for name in (*needed, "sequence")}
         self._kind = columns.get_field_index("kind")
@@ -200,7 +197,7 @@ class Maker:
 
     def _decoded(self, batch: Any, piece: Piece) -> dict[str, Any]:
         """The fields of payloads; null in rows that have none."""
-        assert self._definition is not None
+        assert self._payloads is not None
         payload = batch.column("payload")
         places: Any = None
         if payload.null_count:
@@ -209,22 +206,15 @@ class Maker:
             places = self._pa.array(order, mask=~valid)
             payload = payload.drop_null()
         try:
-            columns = self._definition.decode_columns(_encoded(payload))
-        except pdm.PDMError as error:
+            found = self._payloads.decode(payload, self._fields)
+        except NotDecoded as error:
             raise self._undecoded(error, batch, piece) from None
-        found = {}
-        for name, field in zip(self._shape.names, self._shape.schema):
-            if name in self._fields:
-                values = self._pa.array(columns[self._fields[name].name]).cast(field.type)
-                found[name] = values if places is None else values.take(places)
-        return found
+        return found if places is None else {name: column.take(places) for name, column in found.items()}
 
-    def _undecoded(self, error: pdm.PDMError, batch: Any, piece: Piece) -> InvalidArgument:
-        row = re.match(r"message (\d+) ", str(error))
-        numbers = values(batch.column("sequence"), np.int64)[
-            batch.column("payload").is_valid().to_numpy(zero_copy_only=False)
-        ]
-        number = numbers[int(row[1])] if row else piece.begin
+    def _undecoded(self, error: NotDecoded, batch: Any, piece: Piece) -> InvalidArgument:
+        valid = batch.column("payload").is_valid().to_numpy(zero_copy_only=False)
+        numbers = values(batch.column("sequence"), np.int64)[valid]
+        number = piece.begin if error.row is None else numbers[error.row]
         return InvalidArgument(
             f"topic {piece.topic}, source {piece.source}, session {piece.session}, sequence {number}: the payload is "
             f"not of option definition: {error}; subscribe to topics of one definition, or read without the option and "
@@ -239,11 +229,3 @@ class Maker:
             self._pa.array([given.get(name)], field.type) for name, field in zip(self._shape.names, self._shape.schema)
         ]
         return self._pa.RecordBatch.from_arrays(arrays, schema=self._shape.schema)
-
-
-def _encoded(payload: Any) -> Encoded:
-    """A binary array as the codec of messages takes them, where they lie."""
-    _, offsets, data = payload.buffers()
-    begin: npt.NDArray[Any] = np.frombuffer(offsets, np.int32)[payload.offset : payload.offset + len(payload) + 1]
-    memory = np.frombuffer(data, np.uint8) if data is not None and len(data) else np.zeros(1, np.uint8)
-    return Encoded(memory, begin.astype(np.int64))

@@ -68,7 +68,7 @@ def write_options(given: Mapping[str, str], schema: StructType, streaming: bool)
     """The options of a writer of rows with these columns. InvalidArgument."""
     values = _named(given)
     columns = {each.name: each.dataType for each in schema}
-    definition = None if "definition" not in values else _definition.load(values["definition"])
+    definition = None if "definition" not in values else _definition.load_to_write(values["definition"])
     config = values.get("config")
     query = values.get("queryId")
     if query is not None and (streaming or not query.strip()):
