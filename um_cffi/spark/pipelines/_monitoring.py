@@ -140,7 +140,9 @@ def _row(record: Any) -> dict[str, Any]:
         "sources": [each.source for each in record.sources] if hasattr(record, "sources") else None,
         "numbers": None
         if told is None
-        else [(name, min(value, _GREATEST)) for name, value in told.items() if value != UNSET],
+        else [
+            (name, min(value, _GREATEST)) for name, value in told.items() if value != UNSET or not name.endswith("_min")
+        ],
     }
 
 
