@@ -348,6 +348,7 @@ typedef struct um_mon_src_stats_stct {
     uint64_t not_read;    /**< samples left out because the statistics of the object could not be read */
     uint64_t not_written; /**< records that the format refused */
     uint64_t not_sent;    /**< packets dropped because the transport did not take them in time, or at all */
+    uint64_t filtered;    /**< records that a filter of the format keeps back */
 } um_mon_src_stats_t;
 
 /**

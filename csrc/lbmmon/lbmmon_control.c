@@ -132,11 +132,20 @@ int lbmmon_control_load_data_from_filename(char *Filename, char **Data)
 /* The one call of the library that prints: that is what it is for. */
 int lbmmon_control_dump_default_filter_options(void)
 {
-    char text[4096];
-    if (lbmmon_format_pb_default_store_filter_options(text, sizeof text) != 0) {
-        return um_mon_module_error(UM_MON_CONTROL, "default filters: %s", lbm_errmsg());
+    enum { ROOM = 64 << 10 };
+    char *text = malloc(ROOM);
+    if (text == NULL) {
+        return um_mon_module_error(UM_MON_CONTROL, "default filters: out of memory");
     }
-    return puts(text) >= 0 ? 0 : um_mon_module_error(UM_MON_CONTROL, "default filters: %s", strerror(errno));
+    int rc = 0;
+    if (lbmmon_format_pb_default_filter_options(NULL, text, ROOM / 2) != 0 ||
+        lbmmon_format_pb_default_store_filter_options(text + strlen(text), ROOM / 2) != 0) {
+        rc = um_mon_module_error(UM_MON_CONTROL, "default filters: %s", lbmmon_format_pb_errmsg());
+    } else if (fputs(text, stdout) < 0 || fflush(stdout) != 0) {
+        rc = um_mon_module_error(UM_MON_CONTROL, "default filters: %s", strerror(errno));
+    }
+    free(text);
+    return rc;
 }
 
 /* ---- heads ---- */

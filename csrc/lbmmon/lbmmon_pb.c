@@ -49,9 +49,10 @@ static int begin_writing(struct outgoing *out, const char *destination, const si
     return 0;
 }
 
-static int end_writing(const struct outgoing *out, char *destination, size_t *size, unsigned short *id, const char *api)
+static int end_writing(const struct outgoing *out, char *destination, size_t *size, unsigned short *id,
+                       const void *client_data, const char *api)
 {
-    return um_mon_pb_finish_writing(&out->message, destination, size, id, api);
+    return um_mon_pb_finish_writing(&out->message, destination, size, id, client_data, api);
 }
 
 static bool is_immediate(const lbmmon_packet_attributes_t *attributes)
@@ -117,7 +118,7 @@ int lbmmon_rcv_format_pb_serialize(char *Destination, size_t *Size, unsigned sho
     out.stats.receiver_transports = list;
     out.stats.n_receiver_transports = 1;
     out.message.stats = &out.stats;
-    return end_writing(&out, Destination, Size, ModuleID, __func__);
+    return end_writing(&out, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 int lbmmon_src_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
@@ -141,7 +142,7 @@ int lbmmon_src_format_pb_serialize(char *Destination, size_t *Size, unsigned sho
     out.stats.source_transports = list;
     out.stats.n_source_transports = 1;
     out.message.stats = &out.stats;
-    return end_writing(&out, Destination, Size, ModuleID, __func__);
+    return end_writing(&out, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 int lbmmon_evq_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
@@ -158,7 +159,7 @@ int lbmmon_evq_format_pb_serialize(char *Destination, size_t *Size, unsigned sho
     out.stats.event_queues = list;
     out.stats.n_event_queues = 1;
     out.message.stats = &out.stats;
-    return end_writing(&out, Destination, Size, ModuleID, __func__);
+    return end_writing(&out, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 int lbmmon_ctx_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
@@ -174,7 +175,7 @@ int lbmmon_ctx_format_pb_serialize(char *Destination, size_t *Size, unsigned sho
     um_mon_pb_put_counters(&context, &um_mon_context_record, Statistics);
     out.stats.context = &context;
     out.message.stats = &out.stats;
-    return end_writing(&out, Destination, Size, ModuleID, __func__);
+    return end_writing(&out, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 /* What a source of a topic is made of. */
@@ -236,7 +237,7 @@ int lbmmon_rcv_topic_format_pb_serialize(char *Destination, size_t *Size, unsign
     out.events.receiver_topics = topics;
     out.events.n_receiver_topics = 1;
     out.message.events = &out.events;
-    int rc = end_writing(&out, Destination, Size, ModuleID, __func__);
+    int rc = end_writing(&out, Destination, Size, ModuleID, FormatClientData, __func__);
     um_free(parts);
     return rc;
 }
@@ -258,7 +259,7 @@ int lbmmon_wildcard_rcv_format_pb_serialize(char *Destination, size_t *Size, uns
     out.events.wildcard_receivers = list;
     out.events.n_wildcard_receivers = 1;
     out.message.events = &out.events;
-    return end_writing(&out, Destination, Size, ModuleID, __func__);
+    return end_writing(&out, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 /* ---- reading ---- */

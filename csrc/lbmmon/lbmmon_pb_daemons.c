@@ -1,6 +1,8 @@
 /* The format module `pb`: its life, its table, and the records of daemons, which are messages already (UMPMonMsg of
  * stores, DROMonMsg of routers) and pass through as they are. Owns the options of a controller. Called by the sampling
  * thread, the receive thread, and by applications that use the module themselves. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <lbm/lbmmon.h>
@@ -11,7 +13,7 @@
 #include "lbmmon/um_mon_pb.h"
 #include "lbmmon/um_mon_pb_module.h"
 
-static const struct um_mon_pb_options defaults = {LBMMON_FORMAT_PASSTHROUGH_OFF};
+static const struct um_mon_pb_options defaults = {LBMMON_FORMAT_PASSTHROUGH_OFF, NULL, NULL};
 
 /* ---- life ---- */
 
@@ -25,24 +27,64 @@ static int fail(const char *api, const char *why)
     return um_mon_module_error(UM_MON_PB, "%s: %s", api, why);
 }
 
-/* All or nothing: with a wrong value the options stay as they were. */
-static int set_options(struct um_mon_pb_options *options, const char *text)
+static int read_passthrough(int *passthrough, const char *text)
 {
-    struct um_mon_pb_options made = *options;
     struct um_mon_option option;
     while ((text = um_mon_option_next(text, &option)) != NULL) {
         if (strcmp(option.name, "passthrough") == 0) {
-            made.passthrough = um_mon_passthrough(option.value);
-            if (made.passthrough < 0) {
+            int value = um_mon_passthrough(option.value);
+            if (value < 0) {
                 return um_mon_module_error(UM_MON_PB, "passthrough \"%.40s\": must be off, on or convert",
                                            option.value);
             }
-        } else if (strncmp(option.name, "filter", 6) == 0) {
-            return um_mon_module_error(UM_MON_PB, "%.40s: filters are not implemented in this version", option.name);
+            *passthrough = value;
         }
     }
-    *options = made;
     return 0;
+}
+
+/* All or nothing: with a wrong value the options stay as they were. Rules take the place of those before; a text
+ * without any brings back those of the beginning. */
+static int set_options(struct um_mon_pb_options *options, const char *text)
+{
+    int passthrough = options->passthrough;
+    if (read_passthrough(&passthrough, text) != 0) {
+        return -1;
+    }
+    struct um_mon_rules *rules = um_mon_rules_read(text);
+    if (rules != NULL && !rules->given && options->first_rules != NULL) {
+        um_mon_rules_free(rules);
+        rules = um_mon_rules_read(options->first_rules);
+    }
+    if (rules == NULL) {
+        return -1;
+    }
+    um_mon_rules_free(options->rules);
+    options->rules = rules;
+    options->passthrough = passthrough;
+    return 0;
+}
+
+/* Rules as a text of its own. NULL: out of memory. */
+static char *print_rules(const struct um_mon_rules *rules, const ProtobufCMessageDescriptor *record)
+{
+    size_t len = um_mon_rules_print(rules, record, NULL, 0);
+    char *text = malloc(len + 1); /* applications free it */
+    if (text == NULL) {
+        um_mon_module_error(UM_MON_PB, "filters: out of memory");
+    } else {
+        um_mon_rules_print(rules, record, text, len + 1);
+    }
+    return text;
+}
+
+static int begin(struct um_mon_pb_options *options, const char *text)
+{
+    if (set_options(options, text) != 0) {
+        return -1;
+    }
+    options->first_rules = print_rules(options->rules, NULL);
+    return options->first_rules != NULL ? 0 : -1;
 }
 
 int lbmmon_format_pb_init(void **FormatClientData, const void *FormatOptions)
@@ -55,8 +97,8 @@ int lbmmon_format_pb_init(void **FormatClientData, const void *FormatOptions)
         return fail(__func__, "out of memory");
     }
     *options = defaults;
-    if (set_options(options, FormatOptions) != 0) {
-        um_free(options);
+    if (begin(options, FormatOptions) != 0) {
+        lbmmon_format_pb_finish(options);
         return -1;
     }
     *FormatClientData = options;
@@ -73,7 +115,12 @@ int lbmmon_format_pb_apply_format_options(void *FormatClientData, const void *Fo
 
 int lbmmon_format_pb_finish(void *FormatClientData)
 {
-    um_free(FormatClientData);
+    struct um_mon_pb_options *options = FormatClientData;
+    if (options != NULL) {
+        um_mon_rules_free(options->rules);
+        free(options->first_rules);
+    }
+    um_free(options);
     return 0;
 }
 
@@ -84,14 +131,18 @@ const char *lbmmon_format_pb_errmsg(void)
 
 /* ---- shared by all records ---- */
 
-int um_mon_pb_finish_writing(const void *message, char *destination, size_t *size, unsigned short *id, const char *api)
+int um_mon_pb_finish_writing(const void *message, char *destination, size_t *size, unsigned short *id,
+                             const void *client_data, const char *api)
 {
+    const ProtobufCMessage *any = message;
     size_t room = *size;
     if (um_mon_pb_pack(message, destination, size) != 0) {
         return um_mon_module_error(UM_MON_PB, "%s: Size %zu: must be at least %zu", api, room, *size);
     }
     *id = MAKE_MODULE_VERSION(LBMMON_FORMAT_PB_MODULE_ID, LBMMON_FORMAT_PB_VERSION_CURRENT);
-    return 0;
+    return um_mon_rules_apply(um_mon_pb_options(client_data)->rules, any->descriptor, destination, size)
+               ? 0
+               : UM_MON_PB_KEPT_BACK;
 }
 
 int um_mon_pb_begin_reading(ProtobufCMessage **message, const ProtobufCMessageDescriptor *kind, const char *source,
@@ -112,9 +163,69 @@ int um_mon_pb_begin_reading(ProtobufCMessage **message, const ProtobufCMessageDe
                             : um_mon_module_error(UM_MON_PB, "%s: %zu bytes: not a %s", api, len, kind->name);
 }
 
+/* ---- filters ---- */
+
+void um_mon_pb_describe_rules(const void *client_data, char *out, size_t room)
+{
+    const struct um_mon_rules *rules = um_mon_pb_options(client_data)->rules;
+    unsigned all = rules != NULL ? rules->count : 0;
+    unsigned own = um_mon_rules_about(rules, &lbmmon__umsmon_msg__descriptor);
+    if (own > 0 || all == 0) {
+        snprintf(out, room, "ok: %u rules, %u of them about records of this process", all, own);
+    } else {
+        snprintf(out, room,
+                 "ok: %u rules, kept, but this process has nothing for them to filter: they are about records "
+                 "of stores or routers",
+                 all);
+    }
+}
+
+static int check_room(const char *api, size_t needed, const char *out, size_t room)
+{
+    return out != NULL && needed < room
+               ? 0
+               : um_mon_module_error(UM_MON_PB, "%s: FormatOptions must be valid and Size at least %zu", api,
+                                     needed + 1);
+}
+
+/* A line for each field of the library's own records, and the rules that the module was begun with. Given back to it,
+ * the text sets what holds without any. */
+int lbmmon_format_pb_default_filter_options(void *FormatClientData, char *FormatOptions, size_t Size)
+{
+    const char *own = um_mon_pb_options(FormatClientData)->first_rules;
+    size_t len = um_mon_rules_print_fields(&lbmmon__umsmon_msg__descriptor, NULL, 0);
+    if (check_room(__func__, len + (own != NULL ? strlen(own) : 0), FormatOptions, Size) != 0) {
+        return -1;
+    }
+    um_mon_rules_print_fields(&lbmmon__umsmon_msg__descriptor, FormatOptions, Size);
+    strcpy(FormatOptions + len, own != NULL ? own : "");
+    return 0;
+}
+
+/* The same for records of stores. */
+int lbmmon_format_pb_default_store_filter_options(char *FormatOptions, size_t Size)
+{
+    size_t len = um_mon_rules_print_fields(&lbmmon__umpmon_msg__descriptor, NULL, 0);
+    if (check_room(__func__, len, FormatOptions, Size) != 0) {
+        return -1;
+    }
+    um_mon_rules_print_fields(&lbmmon__umpmon_msg__descriptor, FormatOptions, Size);
+    return 0;
+}
+
+/* Of an option string, the rules about records of stores; the caller frees it. NULL: a wrong rule. */
+char *lbmmon_store_format_pb_filter_options(const char *FormatOptions)
+{
+    struct um_mon_rules *rules = um_mon_rules_read(FormatOptions);
+    char *text = rules != NULL ? print_rules(rules, &lbmmon__umpmon_msg__descriptor) : NULL;
+    um_mon_rules_free(rules);
+    return text;
+}
+
 /* ---- stores and routers ---- */
 
-/* Action: LBMMON_SERIALIZE_*. The message is not changed; attributes that it has are kept. */
+/* Action: LBMMON_SERIALIZE_*. The message is not changed; attributes that it has are kept. A calculated size is that
+ * without filters. */
 int lbmmon_store_format_pb_serialize(char *Destination, size_t *Size, unsigned short *ModuleID,
                                      const lbmmon_packet_attributes_t *Attributes, Lbmmon__UMPMonMsg *StoreMsg,
                                      int Action, void *FormatClientData)
@@ -132,7 +243,7 @@ int lbmmon_store_format_pb_serialize(char *Destination, size_t *Size, unsigned s
         *Size = lbmmon__umpmon_msg__get_packed_size(&message);
         return 0;
     }
-    return um_mon_pb_finish_writing(&message, Destination, Size, ModuleID, __func__);
+    return um_mon_pb_finish_writing(&message, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 /* The message belongs to the caller: lbmmon_store_free_unpacked(). */
@@ -169,7 +280,7 @@ int lbmmon_gateway_format_pb_serialize(char *Destination, size_t *Size, unsigned
         um_mon_pb_put_attributes(&attributes, Attributes);
         message.attributes = &attributes.message;
     }
-    return um_mon_pb_finish_writing(&message, Destination, Size, ModuleID, __func__);
+    return um_mon_pb_finish_writing(&message, Destination, Size, ModuleID, FormatClientData, __func__);
 }
 
 /* The message belongs to the caller: lbmmon_gateway_free_unpacked(). */

@@ -266,6 +266,7 @@ int um_mon_src_stats_sized(struct lbmmon_sctl_t_stct *control, um_mon_src_stats_
         .not_read = atomic_load(&control->counts.not_read),
         .not_written = atomic_load(&control->counts.not_written),
         .not_sent = atomic_load(&control->counts.not_sent),
+        .filtered = atomic_load(&control->counts.filtered),
     };
     um_sized_copy(stats, size, &all, sizeof all);
     return 0;

@@ -9,6 +9,7 @@
 #include "base/um_mem.h"
 #include "base/um_timer.h"
 #include "lbmmon/um_mon_error.h"
+#include "lbmmon/um_mon_pb_module.h"
 #include "lbmmon/um_mon_sctl.h"
 
 /* A sample on command costs this process, and its network, all its objects. */
@@ -131,8 +132,21 @@ static void apply_filter(struct command *c, const char *options)
     } else if (format->mApplyOptions(c->control->format_data, options) != 0) {
         const char *why = format->mErrorMessage != NULL ? format->mErrorMessage() : NULL;
         snprintf(c->reply, sizeof c->reply, "error: %.400s", why != NULL ? why : "refused by the format");
+    } else if (format == lbmmon_format_pb_module()) {
+        um_mon_pb_describe_rules(c->control->format_data, c->reply, sizeof c->reply);
     } else {
         reply(c, "ok");
+    }
+}
+
+/* A command without a rule is a mistake, which must not clear those that hold. Filters are the format's, not of
+ * objects. */
+static void set_filter(struct command *c)
+{
+    if (c->message->data[strspn(c->message->data, " \t\r\n;")] == '\0') {
+        reply(c, "error: SET_FILTER_OPTIONS needs rules as its data");
+    } else {
+        apply_filter(c, c->message->data);
     }
 }
 
@@ -173,7 +187,7 @@ static void obey(struct command *c)
         sample(c);
         break;
     case LBMMON__UMMON_CONTROL_MSG__COMMAND__SET_FILTER_OPTIONS:
-        apply_filter(c, c->message->data);
+        set_filter(c);
         break;
     case LBMMON__UMMON_CONTROL_MSG__COMMAND__CLEAR_FILTER_OPTIONS:
         apply_filter(c, "");

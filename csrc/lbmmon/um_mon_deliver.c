@@ -61,7 +61,7 @@ static void pass_through_raw(struct delivery *d)
     pass_through(d, (void *)d->packet.attributes, d->packet.attributes_len, (void *)d->packet.data, d->packet.data_len);
 }
 
-/* The converted record, with attributes that name its format. */
+/* The converted record, with attributes that name its format. Filters are for those that send: none acts here. */
 static void pass_through_converted(struct delivery *d, int written, size_t size, unsigned short module_id)
 {
     uint8_t block[UM_MON_ATTRIBUTES_MAX];
@@ -127,8 +127,7 @@ static bool is_decoded(struct delivery *d, int answer)
         size_t size = UM_MON_PART_MAX;                                                                                 \
         unsigned short id = 0;                                                                                         \
         int written =                                                                                                  \
-            pb != NULL ? pb->calls->encode(d->control->converted, &size, &id, &d->attributes, &statistics, pb->data)   \
-                       : -1;                                                                                           \
+            pb != NULL ? pb->calls->encode(d->control->converted, &size, &id, &d->attributes, &statistics, NULL) : -1; \
         pass_through_converted(d, written, size, id);                                                                  \
     }
 
@@ -182,7 +181,7 @@ static void deliver_topic(struct delivery *d)
         bool none = control->topics[0].flags == LBM_RCV_TOPIC_STATS_FLAG_NO_SOURCE;
         int written = pb != NULL ? pb->calls->mRcvTopicSerialize(control->converted, &size, &id, &d->attributes,
                                                                  control->topics[0].topic, none ? 0 : topics,
-                                                                 control->topics, pb->data)
+                                                                 control->topics, NULL)
                                  : -1;
         pass_through_converted(d, written, size, id);
     }

@@ -1,5 +1,4 @@
 /* Takes option strings of modules apart. Owns nothing. Any thread. */
-#define _GNU_SOURCE
 #include "lbmmon/um_mon_options.h"
 
 #include <ctype.h>
@@ -37,7 +36,8 @@ static bool copy(struct span span, char *out, size_t room)
     return true;
 }
 
-/* Parts without a name are passed over, and so is one that has no room: it would be read as something else. */
+/* Lines are parts as well: options may come from a file. Parts without a name are passed over, and so is one that has
+ * no room: it would be read as something else. */
 const char *lbmmon_next_key_value_pair(const char *String, char *Key, size_t KeySize, char *Value, size_t ValueSize)
 {
     if (Key == NULL || Value == NULL || KeySize == 0 || ValueSize == 0) {
@@ -46,11 +46,11 @@ const char *lbmmon_next_key_value_pair(const char *String, char *Key, size_t Key
     }
     Key[0] = Value[0] = '\0';
     while (String != NULL && *String != '\0') {
-        const char *end = strchrnul(String, ';');
+        const char *end = String + strcspn(String, ";\n");
         const char *equals = memchr(String, '=', (size_t)(end - String));
         struct span key = trimmed(String, equals != NULL ? equals : end);
         struct span value = equals != NULL ? trimmed(equals + 1, end) : (struct span){end, end};
-        String = *end == ';' ? end + 1 : end;
+        String = *end != '\0' ? end + 1 : end;
         if (key.from < key.to && copy(key, Key, KeySize) && copy(value, Value, ValueSize)) {
             return String;
         }

@@ -14,6 +14,7 @@ struct um_mon_sending {
     atomic_ullong not_read;    /* samples: the statistics could not be had */
     atomic_ullong not_written; /* records: the format module refused them */
     atomic_ullong not_sent;    /* packets: the transport module refused them */
+    atomic_ullong filtered;    /* records: a filter of the format module keeps them back */
 };
 
 /* What the thread is asked to do beside its intervals. */

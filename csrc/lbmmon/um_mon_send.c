@@ -4,6 +4,7 @@
 
 #include "base/um_clock.h"
 #include "base/um_timer.h"
+#include "lbmmon/um_mon_pb_module.h"
 #include "lbmmon/um_mon_sctl.h"
 
 enum { DATA_AT = UM_MON_HEAD_LEN + UM_MON_ATTRIBUTES_MAX };
@@ -53,6 +54,10 @@ static void begin(struct record *record, lbmmon_sctl_t *control, const struct um
 
 static void end(struct record *record, unsigned type, int written)
 {
+    if (written == UM_MON_PB_KEPT_BACK) {
+        atomic_fetch_add(&record->control->counts.filtered, 1);
+        return;
+    }
     if (written != 0 || record->size > UM_MON_PART_MAX) {
         atomic_fetch_add(&record->control->counts.not_written, 1);
         um_mon_complain(record->control, "a record was not written", record->control->format->mErrorMessage);

@@ -1,11 +1,14 @@
 /* Fuzz target: protobuf records of monitoring. The first byte chooses the kind, the rest are a stranger's bytes. What
- * is read is written and read again, and is the same then. */
+ * is read is written and read again, and is the same then. Rules of filters, in the same bytes, and what they leave. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <lbm/lbmmon.h>
+
+#include "lbmmon/um_mon_filter.h"
+#include "lbmmon/um_mon_pb.h"
 
 enum { ID = 0x0201, SOURCES = 64, ROOM = 65536 };
 
@@ -65,6 +68,34 @@ static void daemons(const char *source, size_t len)
     }
 }
 
+/* Rules from the bytes up to a NUL, or some of our own, about the record that is behind it: it becomes no longer, and
+ * what was a record stays one. */
+static void filters(const char *source, size_t len)
+{
+    static const char some[] = "select|ums.stats.receiver_transports.lbtrm.lost=gt 1;filter|ums.stats.context=off;"
+                               "select|ums.events.receiver_topics.sources.source_string=match_regx ^T;"
+                               "filter|ums.stats.source_transports.tcp.num_clients=lt 9;filter|ums.attributes=off";
+    const ProtobufCMessageDescriptor *kind = &lbmmon__umsmon_msg__descriptor;
+    const char *nul = memchr(source, 0, len);
+    struct um_mon_rules *rules = um_mon_rules_read(nul != NULL && nul > source ? source : some);
+    size_t rest = nul != NULL ? len - (size_t)(nul + 1 - source) : 0, now = rest;
+    if (rules == NULL || rest > ROOM) {
+        um_mon_rules_free(rules);
+        return;
+    }
+    memcpy(written, nul != NULL ? nul + 1 : source, rest);
+    ProtobufCMessage *before = um_mon_pb_unpack(kind, written, rest);
+    um_mon_rules_apply(rules, kind, written, &now);
+    check(now <= rest);
+    if (before != NULL) {
+        ProtobufCMessage *after = um_mon_pb_unpack(kind, written, now);
+        check(after != NULL);
+        um_mon_pb_free(after);
+        um_mon_pb_free(before);
+    }
+    um_mon_rules_free(rules);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -75,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const char *source = (const char *)data + 1;
     size_t len = bytes - 1, size = ROOM;
     unsigned short id;
-    switch (data[0] % 7) {
+    switch (data[0] % 8) {
     case 0:
         ROUND_TRIP(src, lbm_src_transport_stats_t);
         break;
@@ -94,8 +125,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     case 5:
         ROUND_TRIP(wildcard_rcv, lbm_wildcard_rcv_stats_t);
         break;
-    default:
+    case 6:
         daemons(source, len);
+        break;
+    default:
+        filters(source, len);
         break;
     }
     return 0;

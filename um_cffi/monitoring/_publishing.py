@@ -36,6 +36,7 @@ class PublisherCounts:
     not_read: int  #: samples left out as the numbers of the object could not be read
     not_written: int  #: records that the format refused
     not_sent: int  #: packets dropped as the transport did not take them in time, or at all
+    filtered: int  #: records that a filter of the format keeps back
 
 
 class Publisher(Part):

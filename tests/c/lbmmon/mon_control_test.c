@@ -111,6 +111,52 @@ TEST(an_operator_samples_and_changes_intervals)
     MUST(lbm_context_delete(me.ctx));
 }
 
+TEST(an_operator_sets_and_clears_filters)
+{
+    TEST_NEEDS_NET();
+    struct mon_seen seen = MON_SEEN_INIT;
+    struct commander me = COMMANDER_INIT;
+    lbmmon_sctl_t *control;
+    lbm_context_t *ctx = net_context();
+    lbm_event_queue_t *evq;
+    MUST(lbm_event_queue_create(&evq, NULL, NULL, NULL));
+    me.ctx = net_context();
+    mon_listen(&seen, lbmmon_format_pb_module(), NULL, lbmmon_transport_lbm_module(), MON_NET);
+    MON_MUST(lbmmon_sctl_create(&control, lbmmon_format_pb_module(), "filter|ums.stats.context.send_blocked=off",
+                                lbmmon_transport_lbm_module(), WITH_PORT));
+    MON_MUST(lbmmon_context_monitor(control, ctx, "first", 1));
+    MON_MUST(lbmmon_evq_monitor(control, evq, "second", 0));
+    CHECK(mon_wait(&seen, &seen.contexts, 1)); /* the topic is resolved */
+    CHECK_STR(command(&me, "SET_INTERVAL", "0", "CONTEXT", NULL), "ok: 1 objects");
+
+    CHECK_STR(command(&me, "SET_FILTER_OPTIONS", "filter|ums.stats.event_queues=off", "ALL_NODES", NULL),
+              "ok: 1 rules, 1 of them about records of this process");
+    for (int i = 0; i < 3; i++) {
+        int before = mon_count(&seen, &seen.contexts);
+        CHECK_STR(command(&me, "SAMPLE", NULL, "ALL_NODES", NULL), "ok");
+        CHECK(mon_wait(&seen, &seen.contexts, before + 1)); /* sent after that of the queue would have been */
+    }
+    CHECK_EQ(mon_count(&seen, &seen.event_queues), 0);
+    CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "filter|ums.nothing=off", "ALL_NODES", NULL),
+                   "error: ums.nothing: there is no field \"nothing\"");
+    CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", " ;\n", "ALL_NODES", NULL), "error: SET_FILTER_OPTIONS needs");
+    CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "filter|ump=off", "UMESTORE", NULL),
+                   "error: this process has no objects of that node type");
+    CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "filter|ump.stats=off\nselect|dro.stats.portals.cost=gt 1",
+                           "ALL_NODES", NULL),
+                   "ok: 2 rules, kept, but this process has nothing for them to filter");
+    CHECK_STR(command(&me, "SAMPLE", NULL, "ALL_NODES", NULL), "ok");
+    CHECK(mon_wait(&seen, &seen.event_queues, 1));
+    CHECK_STR(command(&me, "CLEAR_FILTER_OPTIONS", NULL, "ALL_NODES", NULL),
+              "ok: 1 rules, 1 of them about records of this process"); /* that of the beginning */
+
+    MON_MUST(lbmmon_sctl_destroy(control));
+    MON_MUST(lbmmon_rctl_destroy(seen.control));
+    MUST(lbm_event_queue_delete(evq));
+    MUST(lbm_context_delete(ctx));
+    MUST(lbm_context_delete(me.ctx));
+}
+
 TEST(without_a_request_port_there_is_no_target)
 {
     TEST_NEEDS_NET();
