@@ -202,10 +202,10 @@ static const struct line peer_send_lines[] = {
 };
 
 static const struct line peer_lines[] = {
-    {"UDP datagrams sent                                        ", "adjacent_gateway_id", 0},
-    {"UDP datagram bytes sent                                   ", "interest_topics", 0},
-    {"UDP NAK packets received                                  ", "interest_pcre_patterns", 0},
-    {"UDP NAKs received                                         ", "interest_regex_patterns", 0},
+    {"Adjacent Gateway ID     ", "adjacent_gateway_id", 0},
+    {"Interest Topics         ", "interest_topics", 0},
+    {"Interest PCRE Patterns  ", "interest_pcre_patterns", 0},
+    {"Interest REGEX Patterns ", "interest_regex_patterns", 0},
     {NULL, NULL, 0},
 };
 
@@ -337,13 +337,13 @@ static const struct line endpoint_send_lines[] = {
 };
 
 static const struct line endpoint_lines[] = {
-    {"Transport topic message fragments received                           ", "domain_id", 0},
-    {"Transport topic message fragment bytes received                      ", "local_interest_topics", 0},
-    {"Transport topic message request fragments received                   ", "local_interest_pcre_patterns", 0},
-    {"Transport topic message request fragment bytes received              ", "local_interest_regex_patterns", 0},
-    {"Transport topic control message received                             ", "remote_interest_topics", 0},
-    {"Transport topic control message bytes received                       ", "remote_interest_pcre_patterns", 0},
-    {"Immediate topic message fragments received                           ", "remote_interest_regex_patterns", 0},
+    {"Domain ID                      ", "domain_id", 0},
+    {"Local Interest Topics          ", "local_interest_topics", 0},
+    {"Local Interest PCRE Patterns   ", "local_interest_pcre_patterns", 0},
+    {"Local Interest REGEX Patterns  ", "local_interest_regex_patterns", 0},
+    {"Remote Interest Topics         ", "remote_interest_topics", 0},
+    {"Remote Interest PCRE Patterns  ", "remote_interest_pcre_patterns", 0},
+    {"Remote Interest REGEX Patterns ", "remote_interest_regex_patterns", 0},
     {NULL, NULL, 0},
 };
 
