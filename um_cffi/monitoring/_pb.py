@@ -182,7 +182,7 @@ def _topic(attributes: Attributes, each: Any) -> TopicRecord:
             _printable(source.source_string.encode()),
             _printable(source.otid.encode()),
             source.topic_idx,
-            _STATES[source.source_state] if source.source_state < len(_STATES) else "none",
+            _STATES[source.source_state] if 0 <= source.source_state < len(_STATES) else "none",
             source.timestamp_sec,
             source.timestamp_usec,
         )
