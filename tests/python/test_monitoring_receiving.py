@@ -129,3 +129,21 @@ def test_arrow_takes_whatever_strangers_send() -> None:
     record = decode(encode(EACH[0]))[0]
     object.__setattr__(record.attributes, "timestamp", 2**64 - 1)
     assert to_arrow([record]).num_rows == 1
+
+
+def test_a_cancellation_that_comes_with_a_datagram_is_not_lost() -> None:
+    """asyncio.wait_for() lost it: the exporter did not end at SIGTERM amid a flood."""
+
+    async def run(turns: int) -> None:
+        with Monitor(udp=":0") as monitor:
+            task = asyncio.ensure_future(monitor.apoll(60))
+            await asyncio.sleep(0)  # it waits
+            send(monitor, encode(EACH[0]))
+            for _ in range(turns):  # of the loop: in one of them the datagram wakes the task
+                await asyncio.sleep(0)
+            cancelled = task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled() == cancelled, turns
+
+    for turns in range(8):
+        asyncio.run(run(turns))

@@ -1,24 +1,30 @@
 """Requirement X4: genuine packets of monitoring, changed at random, are records or counted refusals, and nothing else.
 
-Packets of both formats and of daemons are cut, flipped, spliced and given lengths that lie; what is read of them goes on
-to the model of a fleet and to Arrow. The seeds are those of the commit; a failure names its own.
+Packets of both formats and of daemons are cut, flipped, spliced and given lengths that lie; what is read of them goes
+on to the model of a fleet and to Arrow. The seeds are those of the commit; a failure names its own.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import struct
+import sys
 import tracemalloc
+from pathlib import Path
 
 from monitoring_records import one_of_each
-from pairs import SOAK, base_seed
 
 from um_cffi.monitoring import Decoder, Record, encode, to_arrow
 from um_cffi.monitoring._packet import HEADER
 from um_cffi.monitoring._pb import UMSMonMsg
 from um_cffi.monitoring.fleet import Fleet, Limits
 
-PACKETS = 1_000_000 if SOAK else 8_000
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+
+from checks.changes import base_seed
+
+PACKETS = 1_000_000 if os.environ.get("UM_SOAK") else 8_000
 TOGETHER = 500  # records of so many packets become a batch
 MEMORY = 32 << 20  # bytes, beyond what was there before
 INTERESTING = (0, 1, 2, 4, 7, 9, 0x22, 0x2C, 0x7F, 0x80, 0xFF)
@@ -70,7 +76,9 @@ def changed(chance: random.Random, packets: list[bytes]) -> bytes:
             struct.pack_into(">H", packet, chance.choice((4, 6, 8)), chance.choice((0, 1, 5, 300, 65535, at)))
     if len(packet) >= 16 and chance.random() < 0.8:
         attributes = min(struct.unpack_from(">H", packet, 6)[0], len(packet) - 12)
-        struct.pack_into(">IHHH", packet, 0, 0x1B33041B, packet[5] % 12, attributes, (len(packet) - 12 - attributes) & 0xFFFF)
+        struct.pack_into(
+            ">IHHH", packet, 0, 0x1B33041B, packet[5] % 12, attributes, (len(packet) - 12 - attributes) & 0xFFFF
+        )
     return bytes(packet)
 
 

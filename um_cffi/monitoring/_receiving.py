@@ -145,14 +145,22 @@ class Monitor:
             batch = await self._receiver.arecv_batch(max_messages=AT_ONCE, timeout=timeout)
             return [] if batch is None else self._of_batch(batch, time.monotonic())
         assert self._socket is not None
-        loop, ready = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(self._socket, ready.set)
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            if not ready.done():
+                ready.set_result(None)
+
+        # Not wait_for(): before Python 3.12 it loses a cancellation that comes together with a datagram.
+        timer = None if timeout is None else loop.call_later(timeout, wake)
+        loop.add_reader(self._socket, wake)
         try:
-            await asyncio.wait_for(ready.wait(), timeout)
-        except asyncio.TimeoutError:
-            return []
+            await ready
         finally:
             loop.remove_reader(self._socket)
+            if timer is not None:
+                timer.cancel()
         return self._of_socket(time.monotonic())
 
     def records(self, timeout: float | None = None) -> Iterator[Record]:
