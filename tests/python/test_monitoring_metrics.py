@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from um_cffi.monitoring._fields import CONTEXT, EVENT_QUEUE, RECEIVERS, SOURCES,
 from um_cffi.monitoring._otlp import Pusher
 from um_cffi.monitoring._receiving import Monitor
 from um_cffi.monitoring._text import FleetText
-from um_cffi.monitoring.fleet import Fleet
+from um_cffi.monitoring.fleet import Fleet, Limits
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMTOOL = ROOT / ".venv" / "brokers" / "promtool"  # see tools/bootstrap.sh
@@ -283,3 +284,32 @@ def test_panels_do_not_overlap_and_have_their_own_numbers() -> None:
         }
         assert not cells & taken, panel["title"]
         taken |= cells
+
+
+def test_x4_an_exporters_memory_is_flat_over_an_hour_of_churn_in_virtual_time() -> None:
+    """Objects come and go, and are scraped each ten seconds in both forms: what is kept for texts goes with them."""
+    fleet = Fleet(Limits(objects=300, processes=100, expire_after=20.0))
+    sizes = []
+    with Monitor(udp=":0") as monitor:
+        exporter = Exporter(monitor, fleet)
+        tracemalloc.start()
+        try:
+            for second in range(3600):
+                for number in range(4):
+                    about = Attributes(
+                        "10.1.2.3", 0, f"app {second // 30}", number, number, False, f"{second // 30:016x}"
+                    )
+                    fleet.add(
+                        ReceiverRecord(about, "tcp", f"TCP:{number}:{second}", {"bytes_rcved": second}), float(second)
+                    )
+                    fleet.add(ContextRecord(about, {"tr_dgrams_sent": second}), float(second))
+                if second % 10 == 0:
+                    told = [b"".join(exporter.texts.get(form, float(second))) for form in (True, False)]
+                    assert all(b'application="app %d"' % (second // 30) in each for each in told)
+                exporter.texts.prepare(float(second))
+                if second % 600 == 599:
+                    sizes.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+    assert fleet.counts.objects_expired > 10_000 and len(fleet) <= 300
+    assert max(sizes[1:]) - sizes[1] < 1 << 20, sizes
