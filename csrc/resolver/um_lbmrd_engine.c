@@ -12,6 +12,7 @@
 #include "base/um_map.h"
 #include "base/um_mem.h"
 #include "base/um_timer.h"
+#include "resolver/um_lbmrd_gather.h"
 #include "wire/um_lbmr.h"
 
 #define LOG_INTERVAL_NS 10000000000ull /* the same complaint at most every ten seconds */
@@ -54,6 +55,7 @@ struct client {
     uint16_t port;
     bool established; /* counted by its address */
     uint64_t since_ns, heard_ns;
+    struct um_lbmrd_waiting waiting;
 };
 
 struct recent {
@@ -77,6 +79,8 @@ struct um_lbmrd {
     int64_t start_bytes; /* left of config.start_burst */
     uint64_t next_check_ns;
     struct recent recent[RECENT];
+    struct um_lbmrd_gather gather;
+    uint64_t sent_ns; /* when something was forwarded, or what was gathered was sent */
     struct um_log_limit invalid_limit, send_limit, full_limit, self_limit, added_limit, removed_limit, budget_limit;
 };
 
@@ -166,6 +170,8 @@ static enum payer pay(struct um_lbmrd *engine, struct address *address, uint64_t
 
 /* ---- clients ---- */
 
+static void send_gathered(void *arg, uint64_t now_ns, struct um_lbmrd_bundle *bundle);
+
 static bool make_groups(struct um_lbmrd *engine)
 {
     const struct um_lbmrd_nat *nat = engine->config.nat;
@@ -195,6 +201,8 @@ struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t 
         um_lbmrd_destroy(engine);
         return NULL;
     }
+    engine->gather.send = send_gathered;
+    engine->gather.arg = engine;
     engine->newcomers = full_budget(engine, now_ns);
     engine->newcomers_time = (struct budget){.left = (int64_t)config->time_burst, .filled_ns = now_ns};
     engine->created_ns = now_ns;
@@ -322,30 +330,33 @@ static struct client *new_client(struct um_lbmrd *engine, uint64_t now_ns, uint3
     return client;
 }
 
-static void add_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
+/* NULL: no room. */
+static struct client *add_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
 {
     char text[INET_ADDRSTRLEN];
-    if (!make_room(engine, now_ns, ip) || new_client(engine, now_ns, ip, port) == NULL) {
+    struct client *client = make_room(engine, now_ns, ip) ? new_client(engine, now_ns, ip, port) : NULL;
+    if (client == NULL) {
         engine->stats.refused_clients++;
         um_log_limited(&engine->full_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-3",
                        "client %s:%u not added: %zu clients of at most %zu, at most %zu of one address; it will not "
                        "receive forwarded datagrams",
                        ip_text(ip, text), port, um_map_count(&engine->by_address), engine->config.max_clients,
                        engine->config.max_address_clients);
-        return;
+        return NULL;
     }
     um_log_limited(&engine->added_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-1",
                    "client %s:%u added, now %zu", ip_text(ip, text), port, um_map_count(&engine->by_address));
+    return client;
 }
 
-static void hear_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
+/* NULL: it is none, there is no room. */
+static struct client *hear_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
 {
     uint8_t key[KEY_LEN];
     make_key(key, ip, port);
     struct client *client = um_map_get(&engine->by_address, key, KEY_LEN);
     if (client == NULL) {
-        add_client(engine, now_ns, ip, port);
-        return;
+        return add_client(engine, now_ns, ip, port);
     }
     client->heard_ns = now_ns;
     if (!client->established && now_ns - client->since_ns >= KNOWN_NS) {
@@ -354,6 +365,7 @@ static void hear_client(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, u
     }
     um_list_remove(&client->node);
     um_list_push_back(&engine->clients, &client->node);
+    return client;
 }
 
 /* ---- forwarding ---- */
@@ -399,13 +411,19 @@ static void log_fault(struct um_lbmrd *engine, uint64_t now_ns, enum um_lbmr_fau
                    "%s Not forwarded.", text);
 }
 
+static void remember(struct um_lbmrd *engine, uint64_t now_ns, uint32_t hash, uint32_t ip, uint16_t port)
+{
+    engine->recent[hash % RECENT] =
+        (struct recent){.at_ns = now_ns != 0 ? now_ns : 1, .hash = hash, .ip = ip, .port = port};
+}
+
 /* Two daemons that take each other for clients would send each other everything for ever, with copies for all clients.
  * What is dropped by mistake is a question that somebody else has just asked in the same words. */
 static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
                     uint16_t port)
 {
     uint32_t hash = um_hash_bytes(data, len);
-    struct recent *recent = &engine->recent[hash % RECENT];
+    const struct recent *recent = &engine->recent[hash % RECENT];
     if (recent->at_ns != 0 && recent->hash == hash && now_ns - recent->at_ns < CIRCLING_INTERVAL_NS &&
         (recent->ip != ip || recent->port != port)) {
         engine->stats.circling++;
@@ -413,7 +431,7 @@ static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
                        "datagram dropped: the same bytes were forwarded just now for another sender");
         return true;
     }
-    *recent = (struct recent){.at_ns = now_ns != 0 ? now_ns : 1, .hash = hash, .ip = ip, .port = port};
+    remember(engine, now_ns, hash, ip, port);
     return false;
 }
 
@@ -426,9 +444,7 @@ static void translate(struct um_lbmrd *engine, uint64_t now_ns, int domain, cons
     size_t changed = um_lbmrd_nat_rewrite(engine->config.nat, domain, ip, engine->translated, len);
     engine->stats.translated += changed;
     if (changed > 0) {
-        uint32_t hash = um_hash_bytes(engine->translated, len);
-        engine->recent[hash % RECENT] =
-            (struct recent){.at_ns = now_ns != 0 ? now_ns : 1, .hash = hash, .ip = ip, .port = port};
+        remember(engine, now_ns, um_hash_bytes(engine->translated, len), ip, port);
     }
 }
 
@@ -460,6 +476,90 @@ static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
     }
 }
 
+/* Newcomers pay for their share of the time that it takes. */
+static void forward_paid(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
+                         uint16_t port, unsigned newcomers, unsigned datagrams)
+{
+    if (newcomers == 0 || engine->config.cpu_ns == NULL) {
+        forward(engine, now_ns, data, len, ip, port);
+        return;
+    }
+    uint64_t begin_ns = engine->config.cpu_ns(engine->config.arg);
+    forward(engine, now_ns, data, len, ip, port);
+    uint64_t used_ns = (engine->config.cpu_ns(engine->config.arg) - begin_ns) * newcomers / datagrams;
+    engine->newcomers_time.left -= (int64_t)used_ns;
+    engine->stats.newcomers_ns += used_ns;
+}
+
+/* Of several senders it is this daemon's own, and must not come back. */
+static void send_gathered(void *arg, uint64_t now_ns, struct um_lbmrd_bundle *bundle)
+{
+    struct um_lbmrd *engine = arg;
+    size_t len = um_lbmrd_bundle_finish(bundle);
+    if (bundle->datagrams > 1) {
+        remember(engine, now_ns, um_hash_bytes(bundle->bytes, len), engine->config.own_ip, engine->config.own_port);
+        engine->stats.gathered += bundle->datagrams;
+    }
+    forward_paid(engine, now_ns, bundle->bytes, len, bundle->first.ip, bundle->first.port, bundle->newcomers,
+                 bundle->datagrams);
+}
+
+/* What is forwarded costs a datagram to each client. Where these are many, what comes soon after shares the next one:
+ * within a time that grows with the clients, and that nobody feels beside the ticks of contexts. */
+static uint64_t gather_ns(const struct um_lbmrd *engine)
+{
+    const struct um_lbmrd_config *config = &engine->config;
+    size_t clients = um_map_count(&engine->by_address);
+    uint64_t time_ns = clients < config->gather_clients ? 0 : clients * config->gather_client_ns;
+    return time_ns < UM_LBMRD_GATHER_MOST_NS ? time_ns : UM_LBMRD_GATHER_MOST_NS;
+}
+
+/* Where nothing was forwarded for a while nothing waits either. */
+static bool gathers(const struct um_lbmrd *engine, uint64_t now_ns)
+{
+    return engine->gather.count > 0 || now_ns - engine->sent_ns < gather_ns(engine);
+}
+
+static void send_what_is_due(struct um_lbmrd *engine, uint64_t now_ns)
+{
+    if (engine->gather.count > 0 && now_ns - engine->sent_ns >= gather_ns(engine)) {
+        engine->sent_ns = now_ns;
+        um_lbmrd_gather_send(&engine->gather, now_ns);
+    }
+}
+
+/* Paid for: to all clients, now or with what others send in the next moment. */
+static void pass_on(struct um_lbmrd *engine, uint64_t now_ns, struct client *client, const struct um_lbmr_msg *msg,
+                    const uint8_t *data, size_t len, uint32_t ip, uint16_t port, bool newcomer)
+{
+    struct um_lbmrd_entries entries;
+    if (client != NULL && gathers(engine, now_ns) && um_lbmrd_entries_of(msg, len, &entries)) {
+        entries.ip = ip;
+        entries.port = port;
+        entries.newcomer = newcomer;
+        entries.alone = engine->config.nat != NULL && entries.tirs > 0; /* the sender's address may decide */
+        um_lbmrd_gather_add(&engine->gather, now_ns, &entries, &client->waiting);
+        return;
+    }
+    if (client != NULL) {
+        um_lbmrd_gather_send_of(&engine->gather, now_ns, &client->waiting);
+    }
+    if (engine->gather.count == 0) {
+        engine->sent_ns = now_ns;
+    }
+    forward_paid(engine, now_ns, data, len, ip, port, newcomer, 1);
+}
+
+static void refuse_over_budget(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
+{
+    char text[INET_ADDRSTRLEN];
+    engine->stats.over_budget++;
+    um_log_limited(&engine->budget_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-10",
+                   "datagram of %s:%u not forwarded: that address, or what is new here, has used up its budget of "
+                   "bytes sent to %zu clients",
+                   ip_text(ip, text), port, um_map_count(&engine->by_address));
+}
+
 void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *data, size_t len, uint32_t ip,
                           uint16_t port)
 {
@@ -467,6 +567,7 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
     struct um_lbmr_msg msg;
     unsigned detail = 0;
     engine->stats.received++;
+    send_what_is_due(engine, now_ns);
     if (ip == engine->config.own_ip && port == engine->config.own_port) {
         engine->stats.from_self++;
         um_log_limited(&engine->self_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-4",
@@ -482,7 +583,7 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
         log_fault(engine, now_ns, fault, detail, ip, port, len);
         return;
     }
-    hear_client(engine, now_ns, ip, port);
+    struct client *client = hear_client(engine, now_ns, ip, port);
     if (msg.type == UM_LBMR_UCAST_RCV_ALIVE || msg.type == UM_LBMR_UCAST_SRC_ALIVE) {
         engine->stats.keepalives++;
         send_to(engine, now_ns, &(struct um_lbmrd_peer){ip, port}, 1, answer, sizeof(answer));
@@ -497,28 +598,15 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
     }
     enum payer payer = pay(engine, find_address(engine, ip), now_ns, len);
     if (payer == PAYER_NOBODY) {
-        char text[INET_ADDRSTRLEN];
-        engine->stats.over_budget++;
-        um_log_limited(
-            &engine->budget_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-10",
-            "datagram of %s:%u not forwarded: that address, or what is new here, has used up its budget of bytes sent "
-            "to %zu clients",
-            ip_text(ip, text), port, um_map_count(&engine->by_address));
+        refuse_over_budget(engine, now_ns, ip, port);
         return;
     }
-    if (payer != PAYER_NEWCOMERS || engine->config.cpu_ns == NULL) {
-        forward(engine, now_ns, data, len, ip, port);
-        return;
-    }
-    uint64_t begin_ns = engine->config.cpu_ns(engine->config.arg);
-    forward(engine, now_ns, data, len, ip, port);
-    uint64_t used_ns = engine->config.cpu_ns(engine->config.arg) - begin_ns;
-    engine->newcomers_time.left -= (int64_t)used_ns;
-    engine->stats.newcomers_ns += used_ns;
+    pass_on(engine, now_ns, client, &msg, data, len, ip, port, payer == PAYER_NEWCOMERS);
 }
 
 void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)
 {
+    send_what_is_due(engine, now_ns);
     if (now_ns < engine->next_check_ns) {
         return;
     }
@@ -539,7 +627,8 @@ void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)
 
 uint64_t um_lbmrd_next_timer(const struct um_lbmrd *engine)
 {
-    return engine->next_check_ns;
+    uint64_t due_ns = engine->sent_ns + gather_ns(engine);
+    return engine->gather.count > 0 && due_ns < engine->next_check_ns ? due_ns : engine->next_check_ns;
 }
 
 size_t um_lbmrd_clients(const struct um_lbmrd *engine)

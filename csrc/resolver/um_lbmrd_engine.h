@@ -22,6 +22,11 @@
 #define UM_LBMRD_MAX_OUTPUT_RATE (512ull << 20) /* default: no address gets more, however many clients there are */
 #define UM_LBMRD_START_BURST (32ull << 30)      /* default: for all that are there when the daemon starts, together */
 
+/* What several senders say within this time of the last thing forwarded shares datagrams. */
+#define UM_LBMRD_GATHER_CLIENTS 10       /* default: with fewer, everything is forwarded as it comes */
+#define UM_LBMRD_GATHER_CLIENT_NS 100000 /* default: for each client */
+#define UM_LBMRD_GATHER_MOST_NS 10000000 /* the shortest tick of contexts */
+
 /* A client that a datagram goes to: ip in network order, port in host order. */
 struct um_lbmrd_peer {
     uint32_t ip;
@@ -38,7 +43,9 @@ struct um_lbmrd_config {
     uint64_t max_output_rate;           /* bytes a second that the budget of an address grows to; 0: it does not grow */
     uint64_t start_burst; /* bytes: what newcomers may have sent in the first seconds of the daemon, beside that */
     uint64_t time_rate,
-        time_burst;  /* nanoseconds a second, nanoseconds: of processor time, for the newcomers together */
+        time_burst;            /* nanoseconds a second, nanoseconds: of processor time, for the newcomers together */
+    size_t gather_clients;     /* from so many on, what is forwarded is gathered ... */
+    uint64_t gather_client_ns; /* ... for so long, times the clients; 0: never */
     uint32_t own_ip; /* network order; a datagram that claims to come from here is dropped, it would circle for ever */
     uint16_t own_port;
     const struct um_lbmrd_nat *nat; /* outlives the engine; NULL: nothing is translated */
@@ -55,6 +62,7 @@ struct um_lbmrd_stats {
     uint64_t evicted_clients; /* silent for a while when the table was full and somebody new came */
     uint64_t over_budget;     /* datagrams not forwarded: their address, or the newcomers, had used up their budget */
     uint64_t newcomers_ns;    /* processor time used for what newcomers sent */
+    uint64_t gathered;        /* datagrams that shared one with others on their way out */
     uint64_t circling; /* came back from another daemon that had been made a client (a forged address does that) */
 };
 
@@ -66,7 +74,7 @@ void um_lbmrd_destroy(struct um_lbmrd *engine);
 /* A datagram of at most UM_LBMRD_DATAGRAM_MAX bytes, as received; 0.0.0.0 addresses inside are replaced in place. */
 void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *data, size_t len, uint32_t ip,
                           uint16_t port);
-/* To be called at or after um_lbmrd_next_timer(); removes clients that have been silent. */
+/* To be called at or after um_lbmrd_next_timer(); sends what was gathered and removes clients that have been silent. */
 void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns);
 uint64_t um_lbmrd_next_timer(const struct um_lbmrd *engine);
 

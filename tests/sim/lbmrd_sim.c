@@ -71,7 +71,7 @@ static int daemon_send(void *arg, uint32_t ip, uint16_t port, const uint8_t *dat
     uint32_t host = ntohl(ip);
     daemon->world->used_ns += COPY_NS;
     if (host >= CROWD_IP) {
-        daemon->world->crowd_got++;
+        daemon->world->crowd_got += len > 4 ? data[1] + um_get16(data + 2) : 0; /* questions and advertisements */
     } else {
         sim_unicast(daemon->world->sim, daemon->node, (int)(host - 0x0a000001u), data, len);
     }
@@ -109,6 +109,8 @@ static void daemon_start(struct daemon *daemon, uint64_t now_ns)
                                      .start_burst = UM_LBMRD_START_BURST,
                                      .time_rate = UM_LBMRD_TIME_RATE,
                                      .time_burst = UM_LBMRD_TIME_BURST,
+                                     .gather_clients = UM_LBMRD_GATHER_CLIENTS,
+                                     .gather_client_ns = UM_LBMRD_GATHER_CLIENT_NS,
                                      .own_ip = node_ip(daemon->node),
                                      .own_port = DAEMON_PORT,
                                      .cpu_ns = daemon_cpu,
@@ -133,6 +135,7 @@ static void daemon_on_packet(void *arg, uint64_t now_ns, const uint8_t *data, si
     if (daemon->engine != NULL && len <= sizeof bytes) {
         memcpy(bytes, data, len);
         um_lbmrd_on_datagram(daemon->engine, now_ns, bytes, len, node_ip(from), CLIENT_PORT);
+        daemon_arm(daemon);
     }
 }
 

@@ -205,6 +205,8 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
                                      .start_burst = UM_LBMRD_START_BURST,
                                      .time_rate = UM_LBMRD_TIME_RATE,
                                      .time_burst = UM_LBMRD_TIME_BURST,
+                                     .gather_clients = UM_LBMRD_GATHER_CLIENTS,
+                                     .gather_client_ns = UM_LBMRD_GATHER_CLIENT_NS,
                                      .own_ip = addr.s_addr,
                                      .own_port = (uint16_t)settings->port,
                                      .nat = settings->file.nat,
@@ -224,10 +226,10 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
                "lbmrd ends: %" PRIu64 " datagrams received, %" PRIu64 " sent, %" PRIu64 " invalid, %" PRIu64
                " send errors, %" PRIu64 " from itself, %" PRIu64 " circling, %" PRIu64 " clients refused, %" PRIu64
                " evicted, %" PRIu64 " datagrams over budget, %" PRIu64 " ms of processor time for newcomers, %" PRIu64
-               " addresses translated",
+               " addresses translated, %" PRIu64 " datagrams gathered",
                stats->received, stats->forwarded, stats->invalid, stats->send_errors, stats->from_self, stats->circling,
                stats->refused_clients, stats->evicted_clients, stats->over_budget, stats->newcomers_ns / 1000000,
-               stats->translated);
+               stats->translated, stats->gathered);
         um_lbmrd_destroy(engine);
     }
     close(fd);
