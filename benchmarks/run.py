@@ -26,6 +26,7 @@ import part_request
 import part_shared_memory
 import part_smart
 import part_spark
+import part_srs
 import part_tcp
 import part_tls
 import part_udp
@@ -49,6 +50,7 @@ PARTS: dict[str, Measure] = {
     "smx": part_shared_memory.smx,
     "collecting": lambda cells, report, _: part_tcp.collecting(cells, report),
     "resolution": lambda cells, report, _: part_tcp.resolution(cells, report),
+    "srs": lambda cells, report, _: part_srs.srs(cells, report),
     "xsp": lambda cells, report, _: part_xsp.xsp(cells, report),
     "request": lambda cells, report, _: part_request.request(cells, report),
     "smart": lambda cells, report, _: part_smart.smart(cells, report),

@@ -32,8 +32,10 @@ struct um_srs_client {
     uint64_t due_ns;   /* of the state: the end of its patience, or of the back-off */
     uint64_t heard_ns; /* last frame */
     uint64_t keepalive_due_ns;
-    uint64_t active_ns;  /* since when */
-    uint64_t backoff_ns; /* the latest; 0: none since the last steady connection */
+    uint64_t told_ns;     /* latest news */
+    uint64_t tell_due_ns; /* of news that wait for others; UM_NEVER: none does */
+    uint64_t active_ns;   /* since when */
+    uint64_t backoff_ns;  /* the latest; 0: none since the last steady connection */
     struct in_addr local_ip;
     uint16_t local_port;
     struct um_rsocket_reader reader;
@@ -83,6 +85,7 @@ static void forget_connection(struct um_srs_client *client)
     client->next_stream = FIRST_RECORDS_STREAM;
     client->credit = UM_SRS_CREDIT;
     client->to_grant = 0;
+    client->tell_due_ns = UM_NEVER;
     client->local_ip.s_addr = 0;
     client->local_port = 0;
 }
@@ -244,6 +247,7 @@ static bool put_batch(struct um_srs_client *client)
     um_rsocket_put_head(head, client->next_stream, UM_RSOCKET_REQUEST_FNF, 0, len);
     client->out_end += UM_RSOCKET_HEAD_LEN + len;
     client->next_stream += 2;
+    client->told_ns = client->now_ns;
     return true;
 }
 
@@ -286,10 +290,17 @@ static bool connected(const struct um_srs_client *client)
     return client->state == UM_SRS_REGISTERING || client->state == UM_SRS_ACTIVE;
 }
 
-void um_srs_client_changed(struct um_srs_client *client)
+/* An application makes its sources and receivers one by one, and each would be a packet of its own, with an answer. */
+void um_srs_client_changed(struct um_srs_client *client, uint64_t now_ns)
 {
-    if (client->state == UM_SRS_ACTIVE) {
+    if (client->state != UM_SRS_ACTIVE || client->tell_due_ns != UM_NEVER) {
+        return;
+    }
+    if (now_ns >= client->told_ns + UM_SRS_GATHER_NS) {
+        client->told_ns = now_ns;
         client->ops.has_output(client->io);
+    } else {
+        client->tell_due_ns = client->told_ns + UM_SRS_GATHER_NS;
     }
 }
 
@@ -566,6 +577,10 @@ void um_srs_client_on_timer(struct um_srs_client *client, uint64_t now_ns)
         }
         return;
     }
+    if (now_ns >= client->tell_due_ns) {
+        client->tell_due_ns = UM_NEVER;
+        client->ops.has_output(client->io);
+    }
     if (connected(client)) {
         check_keepalive(client);
     }
@@ -578,6 +593,7 @@ uint64_t um_srs_client_due(const struct um_srs_client *client)
         uint64_t over_ns = client->heard_ns + UM_SRS_LIFETIME_NS;
         due_ns = over_ns < due_ns ? over_ns : due_ns;
         due_ns = client->keepalive_due_ns < due_ns ? client->keepalive_due_ns : due_ns;
+        due_ns = client->tell_due_ns < due_ns ? client->tell_due_ns : due_ns;
     }
     return due_ns;
 }

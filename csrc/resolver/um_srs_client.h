@@ -20,6 +20,7 @@
 /* The longest time between two attempts, a quarter more or less: who was away for hours is found within 5 seconds. */
 #define UM_SRS_BACKOFF_MOST_NS (3200 * UM_NS_PER_MS)
 #define UM_SRS_STEADY_NS (10 * UM_NS_PER_SEC) /* a connection that lasted so long begins again with the first delay */
+#define UM_SRS_GATHER_NS (10 * UM_NS_PER_MS)  /* news within this time of the last are told together */
 #define UM_SRS_CREDIT 128u                    /* frames the server may send before it is given more */
 #define UM_SRS_CREDIT_STEP 64u
 
@@ -71,8 +72,9 @@ void um_srs_client_received(struct um_srs_client *client, uint64_t now_ns, const
 /* The next bytes to send, 0: none. Those not sent are there the next time. */
 size_t um_srs_client_output(struct um_srs_client *client, uint64_t now_ns, const uint8_t **data);
 void um_srs_client_sent(struct um_srs_client *client, size_t len);
-/* There is news in the journal. */
-void um_srs_client_changed(struct um_srs_client *client);
+/* There is news in the journal. They are output at once after a silence, else with what comes in the next moment: look
+ * at um_srs_client_due(). */
+void um_srs_client_changed(struct um_srs_client *client, uint64_t now_ns);
 /* The context is deleted: the request for sources is taken back after what the journal has. Then output is sent as far
  * as it goes, and the client destroyed. */
 void um_srs_client_finish(struct um_srs_client *client);

@@ -328,7 +328,8 @@ static void tell_news(void *user)
     struct um_tr_srs *srs = user;
     EACH_CONNECTION(connection, srs)
     {
-        um_srs_client_changed(connection->client);
+        um_srs_client_changed(connection->client, um_loop_now(srs->loop));
+        rearm(connection);
     }
 }
 

@@ -486,6 +486,41 @@ TEST(a_connection_registers_asks_for_sources_and_tells_all_it_has_in_few_frames)
     line_end();
 }
 
+TEST(news_after_a_silence_are_told_at_once_and_those_soon_after_together)
+{
+    CHECK(line_start(1));
+    um_srs_client_start(line.client, line.now_ns);
+    registered();
+    take_output(SIZE_MAX);
+    line.now_ns += SEC;
+    uint64_t first_ns = line.now_ns;
+    unsigned before = line.outputs;
+    for (int i = 0; i < 9; i++) {
+        char topic[2] = {(char)('a' + i), 0};
+        add(line.journal, topic);
+        um_srs_client_changed(line.client, line.now_ns);
+        CHECK_EQ(line.outputs, before + 1); /* of the first */
+        if (i == 0) {
+            take_output(SIZE_MAX);
+            CHECK_EQ(line.records, 1);
+        }
+        line.now_ns += MS;
+    }
+    CHECK_EQ(um_srs_client_due(line.client), first_ns + UM_SRS_GATHER_NS);
+    timer();
+    CHECK_EQ(line.outputs, before + 2);
+    take_output(SIZE_MAX);
+    CHECK_EQ(line.records, 9);
+    CHECK_EQ(line.frames[UM_RSOCKET_REQUEST_FNF], 2);
+    CHECK(um_srs_client_due(line.client) > line.now_ns + SEC); /* nothing waits */
+    add(line.journal, "j");
+    um_srs_client_changed(line.client, line.now_ns);
+    um_srs_client_closed(line.client, line.now_ns, "test"); /* what waits is told anew by the next connection */
+    CHECK_EQ(um_srs_client_state(line.client), UM_SRS_BACKOFF);
+    CHECK(um_srs_client_due(line.client) >= line.now_ns + UM_SRS_BACKOFF_FIRST_NS / 2);
+    line_end();
+}
+
 TEST(delays_between_attempts_double_up_to_their_bound_and_begin_anew_after_a_steady_connection)
 {
     uint64_t first_ns[8], last_ns = 0;
