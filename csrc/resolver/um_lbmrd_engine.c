@@ -58,6 +58,15 @@ struct client {
     struct um_lbmrd_waiting waiting;
 };
 
+/* What goes to all clients. */
+struct outgoing {
+    const uint8_t *data;
+    size_t len;
+    uint32_t ip; /* of its sender, or of the first of several */
+    uint16_t port;
+    unsigned datagrams, newcomers; /* that it is made of; those that newcomers sent */
+};
+
 struct recent {
     uint64_t at_ns; /* 0: unused */
     uint32_t hash;
@@ -437,29 +446,27 @@ static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
 
 /* The copy for this domain in engine->translated, remembered as well: another daemon among the clients sends that one
  * back. */
-static void translate(struct um_lbmrd *engine, uint64_t now_ns, int domain, const uint8_t *data, size_t len,
-                      uint32_t ip, uint16_t port)
+static void translate(struct um_lbmrd *engine, uint64_t now_ns, int domain, const struct outgoing *out)
 {
-    memcpy(engine->translated, data, len);
-    size_t changed = um_lbmrd_nat_rewrite(engine->config.nat, domain, ip, engine->translated, len);
+    memcpy(engine->translated, out->data, out->len);
+    size_t changed = um_lbmrd_nat_rewrite(engine->config.nat, domain, out->ip, engine->translated, out->len);
     engine->stats.translated += changed;
     if (changed > 0) {
-        remember(engine, now_ns, um_hash_bytes(engine->translated, len), ip, port);
+        remember(engine, now_ns, um_hash_bytes(engine->translated, out->len), out->ip, out->port);
     }
 }
 
 /* To all clients, their sender among them; translated once for each domain. */
-static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
-                    uint16_t port)
+static void forward(struct um_lbmrd *engine, uint64_t now_ns, const struct outgoing *out)
 {
     for (size_t i = 0; i < engine->group_count; i++) {
         struct um_list *group = &engine->groups[i], *it, *next;
-        const uint8_t *bytes = data;
+        const uint8_t *bytes = out->data;
         if (um_list_first(group) == NULL) {
             continue;
         }
-        if (i > 0 && len <= UM_LBMRD_DATAGRAM_MAX) {
-            translate(engine, now_ns, (int)i - 1, data, len, ip, port);
+        if (i > 0 && out->len <= UM_LBMRD_DATAGRAM_MAX) {
+            translate(engine, now_ns, (int)i - 1, out);
             bytes = engine->translated;
         }
         struct um_lbmrd_peer peers[UM_LBMRD_PEERS];
@@ -469,7 +476,7 @@ static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
             const struct client *client = UM_CONTAINER_OF(it, struct client, group_node);
             peers[count++] = (struct um_lbmrd_peer){client->ip, client->port};
             if (count == UM_LBMRD_PEERS || next == group) {
-                send_to(engine, now_ns, peers, count, bytes, len);
+                send_to(engine, now_ns, peers, count, bytes, out->len);
                 count = 0;
             }
         }
@@ -477,16 +484,15 @@ static void forward(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
 }
 
 /* Newcomers pay for their share of the time that it takes. */
-static void forward_paid(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
-                         uint16_t port, unsigned newcomers, unsigned datagrams)
+static void forward_paid(struct um_lbmrd *engine, uint64_t now_ns, const struct outgoing *out)
 {
-    if (newcomers == 0 || engine->config.cpu_ns == NULL) {
-        forward(engine, now_ns, data, len, ip, port);
+    if (out->newcomers == 0 || engine->config.cpu_ns == NULL) {
+        forward(engine, now_ns, out);
         return;
     }
     uint64_t begin_ns = engine->config.cpu_ns(engine->config.arg);
-    forward(engine, now_ns, data, len, ip, port);
-    uint64_t used_ns = (engine->config.cpu_ns(engine->config.arg) - begin_ns) * newcomers / datagrams;
+    forward(engine, now_ns, out);
+    uint64_t used_ns = (engine->config.cpu_ns(engine->config.arg) - begin_ns) * out->newcomers / out->datagrams;
     engine->newcomers_time.left -= (int64_t)used_ns;
     engine->stats.newcomers_ns += used_ns;
 }
@@ -495,13 +501,17 @@ static void forward_paid(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t
 static void send_gathered(void *arg, uint64_t now_ns, struct um_lbmrd_bundle *bundle)
 {
     struct um_lbmrd *engine = arg;
-    size_t len = um_lbmrd_bundle_finish(bundle);
+    struct outgoing out = {.data = bundle->bytes,
+                           .len = um_lbmrd_bundle_finish(bundle),
+                           .ip = bundle->first.ip,
+                           .port = bundle->first.port,
+                           .datagrams = bundle->datagrams,
+                           .newcomers = bundle->newcomers};
     if (bundle->datagrams > 1) {
-        remember(engine, now_ns, um_hash_bytes(bundle->bytes, len), engine->config.own_ip, engine->config.own_port);
+        remember(engine, now_ns, um_hash_bytes(out.data, out.len), engine->config.own_ip, engine->config.own_port);
         engine->stats.gathered += bundle->datagrams;
     }
-    forward_paid(engine, now_ns, bundle->bytes, len, bundle->first.ip, bundle->first.port, bundle->newcomers,
-                 bundle->datagrams);
+    forward_paid(engine, now_ns, &out);
 }
 
 /* What is forwarded costs a datagram to each client. Where these are many, what comes soon after shares the next one:
@@ -530,13 +540,13 @@ static void send_what_is_due(struct um_lbmrd *engine, uint64_t now_ns)
 
 /* Paid for: to all clients, now or with what others send in the next moment. */
 static void pass_on(struct um_lbmrd *engine, uint64_t now_ns, struct client *client, const struct um_lbmr_msg *msg,
-                    const uint8_t *data, size_t len, uint32_t ip, uint16_t port, bool newcomer)
+                    const struct outgoing *out)
 {
     struct um_lbmrd_entries entries;
-    if (client != NULL && gathers(engine, now_ns) && um_lbmrd_entries_of(msg, len, &entries)) {
-        entries.ip = ip;
-        entries.port = port;
-        entries.newcomer = newcomer;
+    if (client != NULL && gathers(engine, now_ns) && um_lbmrd_entries_of(msg, out->len, &entries)) {
+        entries.ip = out->ip;
+        entries.port = out->port;
+        entries.newcomer = out->newcomers > 0;
         entries.alone = engine->config.nat != NULL && entries.tirs > 0; /* the sender's address may decide */
         um_lbmrd_gather_add(&engine->gather, now_ns, &entries, &client->waiting);
         return;
@@ -547,7 +557,7 @@ static void pass_on(struct um_lbmrd *engine, uint64_t now_ns, struct client *cli
     if (engine->gather.count == 0) {
         engine->sent_ns = now_ns;
     }
-    forward_paid(engine, now_ns, data, len, ip, port, newcomer, 1);
+    forward_paid(engine, now_ns, out);
 }
 
 static void refuse_over_budget(struct um_lbmrd *engine, uint64_t now_ns, uint32_t ip, uint16_t port)
@@ -601,7 +611,8 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
         refuse_over_budget(engine, now_ns, ip, port);
         return;
     }
-    pass_on(engine, now_ns, client, &msg, data, len, ip, port, payer == PAYER_NEWCOMERS);
+    struct outgoing out = {data, len, ip, port, .datagrams = 1, .newcomers = payer == PAYER_NEWCOMERS};
+    pass_on(engine, now_ns, client, &msg, &out);
 }
 
 void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)
