@@ -72,12 +72,12 @@ def test_d5_binding_works_without_multicast(without_multicast: tuple[Host, dict[
 
 @needs_namespaces
 def test_d5_examples_work_without_multicast() -> None:
-    workers = ["-n", "4"] if importlib.util.find_spec("xdist") else []  # they mostly wait
-    quickly = ["-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:platformdirs"]
+    workers = ["-p", "xdist.plugin", "-n", "4"] if importlib.util.find_spec("xdist") else []  # they mostly wait
+    quickly = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *quickly, *workers, "tests/python/test_examples.py"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *workers, "tests/python/test_examples.py"],
         cwd=ROOT,
-        env={**os.environ, "UM_TEST_WITHOUT_MULTICAST": "1", "UM_BUILD_DIR": str(BUILD)},
+        env={**os.environ, **quickly, "UM_TEST_WITHOUT_MULTICAST": "1", "UM_BUILD_DIR": str(BUILD)},
         capture_output=True,
         text=True,
         check=False,

@@ -26,10 +26,10 @@ ONE_WORKER = (INSIDE, "test_install_i1", "test_types", "test_api_surface", *WHEE
 WAITING = re.compile(r"\b(?:hosts?|relay|subprocess)\b")  # in a file whose tests run programs
 PACKAGING = ("test_install_i1", *WHEEL)  # they build the project anew
 FOR_LATER = (*PACKAGING, "test_types")  # mypy for five versions of Python; lint has it for one
-# Plugins that come with packages and that no test uses. Each process of pytest would load them, and that of hypothesis
-# takes longer than all else that pytest needs.
-NO_PLUGINS = ("-p", "no:hypothesispytest", "-p", "no:platformdirs")
-NO_WORKERS = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
+# Plugins that come with packages and that no test uses: each process of pytest would look for them in all packages and
+# load them, which takes as long as all else that pytest needs.
+NO_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+SIDE_BY_SIDE = ("-p", "xdist.plugin", "--max-worker-restart=0", "-n")
 WORKERS = 2 * CORES  # at most: tests with hosts mostly wait
 TESTS_OF_A_WORKER, LONG_TESTS_OF_A_WORKER = 10, 2  # at least: a worker takes half a second of a processor to begin
 LONG_TESTS = ("test_reliable_udp", "test_tshark_", "test_d5_", "test_two_hosts")
@@ -57,10 +57,11 @@ SANITIZED = (
 def run_pytest(files: Sequence[str], workers: int, env: dict[str, str], marks: str, seconds: float) -> Tally:
     """One run of pytest, counted."""
     several = workers > 1 and importlib.util.find_spec("xdist")
-    side_by_side = ["-n", str(workers), "--max-worker-restart=0"] if several else NO_WORKERS
+    side_by_side = [*SIDE_BY_SIDE, str(workers)] if several else []
     inside = all(Path(file).name.startswith(INSIDE) or file.startswith(f"{SPARK}/") for file in files)
     command = ["tests/support/inside.py"] if inside else ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    outcome = run([sys.executable, *command, "-rfE", "-m", marks, *NO_PLUGINS, *side_by_side, *files], seconds, env)
+    words = [sys.executable, *command, "-rfE", "-m", marks, *side_by_side, *files]
+    outcome = run(words, seconds, {**env, **NO_PLUGINS})
     last = ["", *LAST.findall(outcome.output)][-1]
     counts = {word.rstrip("s"): int(number) for number, word in COUNTS.findall(last)}
     failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("xpassed", 0)
