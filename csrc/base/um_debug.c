@@ -29,7 +29,6 @@
 #define RINGS_MAX 256     /* of threads that are no more, too: then the oldest of those gives way */
 #define FILE_SIZE_MAX UINT64_C(0xffffffff)
 #define ROLLED_MAX 1000u
-#define TELL_NS UINT64_C(60000000000) /* between two lines that say that lines are lost */
 
 _Atomic uint64_t um_debug_kinds;
 
@@ -51,6 +50,7 @@ static struct {
     bool rolls; /* the file is one: devices, pipes and links keep their names */
     bool buffered, to_log, walltime;
     bool fixed_mask, fixed_file, fixed_size, fixed_rolled; /* by the environment */
+    uint64_t always;                                       /* kinds, whatever the mask */
     uint64_t retry_ns;                                     /* a file that cannot be opened is tried again then */
     size_t ring_size, rings;
     unsigned ring_version; /* counts the changes of ring_size */
@@ -114,8 +114,7 @@ static struct loss take_loss(void)
 
 static void tell_loss(const struct loss *loss)
 {
-    static struct um_log_limit limit;
-    um_log_limited(&limit, um_clock_ns(), TELL_NS, UM_LOG_WARNING, "Core-9040-5",
+    um_log_limited(um_log_of(loss->file), um_clock_ns(), UM_LOG_WARNING, "Core-9040-5",
                    "debug file %s: %s: %" PRIu64 " bytes of lines were lost so far; make room, or name another file by "
                    "lbm_debug_filename() or LBM_DEBUG_FILENAME",
                    loss->file, strerror(loss->err), loss->bytes);
@@ -303,6 +302,7 @@ static const char *kind_name(unsigned kind)
            : kind == UM_DEBUG_ERROR    ? "error"
            : kind == UM_DEBUG_OBJECT   ? "object"
            : kind == UM_DEBUG_RESOLVER ? "resolver"
+           : kind == UM_DEBUG_MONITOR  ? "monitor"
                                        : "session";
 }
 
@@ -364,7 +364,7 @@ void um_debug_set_mask(uint64_t mask)
 {
     pthread_mutex_lock(&lock);
     if (!debug.fixed_mask) {
-        atomic_store_explicit(&um_debug_kinds, mask, memory_order_relaxed);
+        atomic_store_explicit(&um_debug_kinds, mask | debug.always, memory_order_relaxed);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -517,7 +517,7 @@ static void read_environment(void)
     }
     debug.fixed_mask = has_mask;
     if (has_mask) {
-        atomic_store_explicit(&um_debug_kinds, mask, memory_order_relaxed);
+        atomic_store_explicit(&um_debug_kinds, mask | debug.always, memory_order_relaxed);
     }
     pthread_mutex_unlock(&lock);
     if (capped) {
@@ -529,4 +529,22 @@ void um_debug_environment(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_environment);
+}
+
+static void read_monitoring(void)
+{
+    const char *text = getenv("LBM_DEBUG_LBMMON");
+    um_debug_environment();
+    if (text != NULL && text[0] != '\0' && strcmp(text, "0") != 0) {
+        pthread_mutex_lock(&lock);
+        debug.always = UM_DEBUG_MONITOR;
+        atomic_fetch_or_explicit(&um_debug_kinds, UM_DEBUG_MONITOR, memory_order_relaxed);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+void um_debug_monitoring(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_monitoring);
 }

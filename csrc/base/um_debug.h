@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 /* Bits of the mask. */
-#define UM_DEBUG_LOG 0x1u      /* what is logged, and lines that were held back */
+#define UM_DEBUG_LOG 0x1u      /* what is logged, and lines that were left out */
 #define UM_DEBUG_ERROR 0x2u    /* errors, in the words of lbm_errmsg(), as they are made */
 #define UM_DEBUG_OBJECT 0x4u   /* contexts, sources and receivers that begin and end */
 #define UM_DEBUG_RESOLVER 0x8u /* datagrams of topic resolution */
 #define UM_DEBUG_SESSION 0x10u /* transport sessions that are joined and left */
+#define UM_DEBUG_MONITOR 0x20u /* monitoring: controllers, samples, packets, commands */
 
 extern _Atomic uint64_t um_debug_kinds; /* internal */
 
@@ -30,6 +31,9 @@ void um_debug_line(unsigned kind, const char *fmt, ...) __attribute__((format(pr
 
 /* What the variables LBM_DEBUG_* say; later calls for the same things are without effect. Once; more does nothing. */
 void um_debug_environment(void);
+
+/* Monitoring begins: what the variable LBM_DEBUG_LBMMON says, beside the mask whatever that is. Once. */
+void um_debug_monitoring(void);
 
 void um_debug_set_mask(uint64_t mask);
 void um_debug_set_file(const char *name);      /* copied; NULL or "": standard error */

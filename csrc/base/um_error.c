@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/um_debug.h"
+#include "base/um_log.h"
 
 static _Thread_local struct um_error_state um_last_error;
 
@@ -59,6 +60,7 @@ int um_error_os(int saved_errno, const char *id, const char *fmt, ...)
 
 int um_error_nomem(const char *what, unsigned long bytes)
 {
+    um_log_no_memory(what, bytes);
     return um_error(UM_ENOMEM, "CoreApi-1000-1", "%s: out of memory (%lu bytes)", what, bytes);
 }
 

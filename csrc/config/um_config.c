@@ -86,16 +86,6 @@ static int make_blocks(void)
     return 0;
 }
 
-/* Variables whose feature is missing share one line. */
-static void warn_unused_variables(void)
-{
-    if (getenv("LBM_DEBUG_LBMMON") != NULL) {
-        um_log(UM_LOG_WARNING, "Core-9021-9",
-               "environment variables set whose features are not part of this version, and which are not used: "
-               "LBM_DEBUG_LBMMON");
-    }
-}
-
 static void read_environment(void)
 {
     const char *file = getenv("LBM_DEFAULT_CONFIG_FILE");
@@ -105,7 +95,6 @@ static void read_environment(void)
                "environment variable LBM_UMM_INFO is ignored: there is no manager client");
     }
     um_debug_environment();
-    warn_unused_variables();
     if (file != NULL && *file != '\0' && um_config_load_file(file) != 0) {
         um_log(UM_LOG_ERR, "Core-5688-58", "loading default config file failed: %s", um_errmsg());
     }

@@ -247,8 +247,7 @@ static const char *conflate(um_collector_t *c, const struct um_arrival *a)
 
 static void log_dropped(const lbm_msg_t *msg, const char *why)
 {
-    static struct um_log_limit limit;
-    um_log_limited(&limit, um_clock_ns(), 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-20207-4",
+    um_log_limited(um_log_of(msg->source), um_clock_ns(), UM_LOG_WARNING, "Core-20207-4",
                    "topic [%s] source [%s]: sequence number %u: collector %s; dropped", msg->topic_name, msg->source,
                    msg->sequence_number, why);
 }

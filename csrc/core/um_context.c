@@ -101,7 +101,7 @@ static void um_context_on_ssf_creq(void *user, const struct um_lbmc_msg *msg, st
         const struct um_lbmc_ssf_creq creq = well_formed ? msg->ssf_creq : (struct um_lbmc_ssf_creq){0};
         atomic_fetch_add_explicit(&ctx->counters.unicast_unmatched, 1, memory_order_relaxed);
         um_log_limited(
-            &ctx->unmatched_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_INFO, "Core-1060-17",
+            um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-1060-17",
             "filter request for session %u, receiver %u, topic index %u: nothing like it here, or of another "
             "address than this request: ignored",
             creq.transport_idx, creq.client_idx, creq.topic_idx);
@@ -114,7 +114,7 @@ static void um_context_on_unicast(void *user, const struct um_lbmc_msg *msg, con
 {
     lbm_context_t *ctx = user;
     atomic_fetch_add_explicit(&ctx->counters.unicast_unsupported, 1, memory_order_relaxed);
-    um_log_limited(&ctx->unsupported_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-1060-4",
+    um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_NOTICE, "Core-1060-4",
                    "message with header 0x%02x at the request port dropped: it is of no use to this version",
                    msg->next_hdr);
 }

@@ -31,8 +31,6 @@ struct lbm_context_t_stct {
     struct um_context_options opts; /* fixed after creation except live options [loop] */
     struct um_loop *loop;
     bool sources_ready, receivers_ready; /* core/um_context.c [loop]: initialised, to be destroyed */
-    struct um_log_limit unsupported_log; /* core/um_context.c [loop] */
-    struct um_log_limit unmatched_log;   /* core/um_context.c [loop] */
     uint8_t instance[8];                 /* random, never all zero */
     struct um_list name_node;            /* core/um_context.c, its lock: contexts with a name */
     struct um_stream_filters filters;    /* of its TCP connections; fixed after creation */
@@ -70,11 +68,7 @@ struct lbm_context_t_stct {
     struct um_list silent_matches;     /* core/um_wildcard.c [loop]: um_rcv_match.silent_node, oldest first */
     unsigned silent_match_count;
     uint64_t matches_deferred;            /* core/um_wildcard.c [loop]: topics for whose receivers there was no room */
-    struct um_log_limit matches_log;      /* core/um_wildcard.c [loop] */
     struct um_join_retries *join_retries; /* core/um_rcv_source.c [loop] */
-    struct um_log_limit join_log;         /* core/um_rcv_source.c [loop] */
-    struct um_log_limit given_up_log;     /* core/um_rcv_source.c [loop] */
-    struct um_log_limit mapping_log;      /* core/um_rcv_routes.c [loop] */
     atomic_bool blocking_send_told;       /* core/um_source.c, any thread: said once that a callback sends blocking */
     atomic_bool queuing_flags_told;       /* api/lbm_source.c, any thread: said once that they are ignored */
     atomic_uint next_request_idx;         /* of requests to other contexts, from 1 */

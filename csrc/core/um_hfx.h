@@ -59,8 +59,7 @@ struct lbm_hfx_t_stct {
     uint64_t refused;    /* messages for which the line had no room, or nobody was left */
     uint64_t early_told; /* of merge.stats.given_early */
     struct um_hfx_report report;
-    char heard[LBM_MSG_MAX_SOURCE_LEN];                           /* the source of which something came last */
-    struct um_log_limit width_log, room_log, early_log, line_log; /* any thread */
+    char heard[LBM_MSG_MAX_SOURCE_LEN];        /* the source of which something came last */
     lbm_event_queue_cancel_cb_info_t deletion; /* whom its end is told. Written before `refs` goes down */
 };
 

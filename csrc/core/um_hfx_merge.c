@@ -7,7 +7,6 @@
 #include "core/um_hfx.h"
 #include "core/um_rcv_private.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define CALLS_AT_ONCE 64 /* then the loop of who delivers gets on, and comes back to the rest */
 
 /* ---- reports ---- */
@@ -24,23 +23,23 @@ static void log_report(lbm_hfx_t *hfx, const struct um_hfx_report *r)
     uint64_t now_ns = um_clock_ns();
     unsigned long long number = r->number;
     if (r->width) {
-        um_log_limited(&hfx->width_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5402-1",
+        um_log_limited(um_log_of(r->source), now_ns, UM_LOG_WARNING, "Core-5402-1",
                        "topic [%s] source [%s]: hot failover number %llu of another width than those before: dropped",
                        hfx->topic, r->source, number);
     }
     if (r->no_room || r->no_memory) {
-        um_log_limited(&hfx->room_log, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-5402-11",
+        um_log_limited(um_log_of(hfx->topic), now_ns, UM_LOG_ERR, "Core-5402-11",
                        "topic [%s]: out of memory for a message that waits: hot failover number %llu %s", hfx->topic,
                        number, r->no_room ? "counts as missing" : "is not delivered");
     }
     if (r->early) {
-        um_log_limited(&hfx->early_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5402-12",
+        um_log_limited(um_log_of(hfx->topic), now_ns, UM_LOG_WARNING, "Core-5402-12",
                        "topic [%s]: a source runs ahead over gaps in its hot failover numbers: more messages may not "
                        "wait (delivery_control_maximum_total_map_entries, 64 MiB); gaps are given up early",
                        hfx->topic);
     }
     if (r->line) {
-        um_log_limited(&hfx->line_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5402-13",
+        um_log_limited(um_log_of(r->source), now_ns, UM_LOG_WARNING, "Core-5402-13",
                        "topic [%s] source [%s]: 64 MiB of messages wait for the callback in progress: hot failover "
                        "number %llu is refused and counts as missing; the callback must return sooner, or use an event "
                        "queue",

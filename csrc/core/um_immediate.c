@@ -11,8 +11,6 @@
 #include "core/um_rcv_private.h"
 #include "core/um_response.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 /* A function of the application. It goes when its last event has left its queue. */
 struct um_immediate_handler {
     lbm_context_t *ctx;
@@ -28,7 +26,6 @@ struct um_immediates {
     const struct um_immediate *present;                            /* what is being handed out */
     _Atomic uint64_t fates[UM_IMMEDIATE_FATES];                    /* any thread reads */
     _Atomic uint64_t immediates_dropped;                           /* of these; any thread reads */
-    struct um_log_limit dropped_log;
 };
 
 /* ---- functions of the application ---- */
@@ -210,12 +207,12 @@ static void tell_dropped(struct um_immediates *immediates, const struct um_immed
 {
     uint64_t now_ns = um_loop_now(immediates->ctx->loop);
     if (fate == UM_IMMEDIATE_MALFORMED) {
-        um_log_limited(&immediates->dropped_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20221-1",
+        um_log_limited(um_log_of(immediate->source), now_ns, UM_LOG_INFO, "Core-20221-1",
                        "immediate message from %s dropped: a topic of %zu bytes, or with a NUL in it: must be 1..%u "
                        "characters",
                        immediate->source, immediate->topic_len, UM_TOPIC_NAME_MAX);
     } else if (fate == UM_IMMEDIATE_NOBODY) {
-        um_log_limited(&immediates->dropped_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20221-2",
+        um_log_limited(um_log_of(immediate->source), now_ns, UM_LOG_INFO, "Core-20221-2",
                        "immediate message from %s dropped: no receiver for its topic and no %s", immediate->source,
                        immediate->topic != NULL ? "immediate_message_topic_receiver_function"
                                                 : "immediate_message_receiver_function");

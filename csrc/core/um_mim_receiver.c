@@ -12,7 +12,6 @@
 #include "delivery/um_mim_flow.h"
 #include "wire/um_source_string.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 /* A session of which so many intervals of session messages told nothing was not there before. */
 #define START_INTERVALS 3u
 
@@ -29,7 +28,6 @@ struct um_mim_receiver {
     unsigned fresh;     /* ... and how many it has brought */
     struct um_mim_receiver_counts counts;
     struct um_timer look_timer; /* armed while there are senders */
-    struct um_log_limit refused_log, replaced_log, discard_log, loss_log;
 };
 
 struct sender {
@@ -85,7 +83,7 @@ static void log_loss(const struct sender *sender, uint32_t sqn, uint32_t count, 
 {
     lbm_context_t *ctx = sender->receiver->ctx;
     atomic_fetch_add_explicit(&ctx->counters.fragments_unrecoverably_lost, count, memory_order_relaxed);
-    um_log_limited(&sender->receiver->loss_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-20223-3",
+    um_log_limited(um_log_of(sender->source), now_ns, UM_LOG_WARNING, "Core-20223-3",
                    "immediate messages from %s: %u from sequence number %u on are lost for good", sender->source, count,
                    sqn);
 }
@@ -130,7 +128,7 @@ static void on_dc_set_timer(void *user, uint64_t due_ns)
 static void on_dc_discarded(void *user, enum um_dc_discard why, uint32_t sqn, uint64_t now_ns)
 {
     const struct sender *sender = user;
-    um_log_limited(&sender->receiver->discard_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20223-4",
+    um_log_limited(um_log_of(sender->source), now_ns, UM_LOG_INFO, "Core-20223-4",
                    "immediate message %u from %s discarded: it came too late or in pieces that do not fit, or there "
                    "was no memory for it (reason %d)",
                    sqn, sender->source, (int)why);
@@ -203,7 +201,7 @@ static void replace(struct sender *victim, uint64_t now_ns)
 {
     struct um_mim_receiver *receiver = victim->receiver;
     receiver->counts.replaced++;
-    um_log_limited(&receiver->replaced_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-20223-5",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_WARNING, "Core-20223-5",
                    "immediate messages: too many senders: %s makes way, as %llu before (at most %u, of one address %u, "
                    "%u that have sent nothing)",
                    victim->source, (unsigned long long)receiver->counts.replaced - 1, UM_MIM_SENDERS_MAX,
@@ -371,7 +369,7 @@ static void on_stranger(struct um_rcv_listener *listener, const lbm_transport_so
     }
     if (!allowed || join(receiver, info, now_ns) != 0) {
         receiver->counts.refused++;
-        um_log_limited(&receiver->refused_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-20223-6",
+        um_log_limited(um_log_of_ip(info->src_ip), now_ns, UM_LOG_WARNING, "Core-20223-6",
                        "immediate messages: %llu datagrams of new senders ignored so far: %s",
                        (unsigned long long)receiver->counts.refused,
                        allowed ? um_errmsg() : "more senders in a second than are believed");

@@ -37,9 +37,8 @@ static void look(struct seen *seen, const struct um_lbmc_msg *msg)
 
 static struct um_msg_extras *extras_of(struct um_msg *msg)
 {
-    static struct um_log_limit limit;
     if (msg->extras == NULL && (msg->extras = um_calloc(1, sizeof *msg->extras)) == NULL) {
-        um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-20201-8",
+        um_log_limited(um_log_of(msg->pub.topic_name), um_clock_ns(), UM_LOG_ERR, "Core-20201-8",
                        "topic [%s]: out of memory for the properties and headers of a message: it is delivered without",
                        msg->pub.topic_name);
     }

@@ -14,8 +14,6 @@
 #include "wire/um_source_string.h"
 #include "wire/um_transport_place.h"
 
-#define DISCARD_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 #define SPECIAL (UM_LBMC_HAS_REQUEST | UM_LBMC_HAS_APPHDR_CHAIN | UM_LBMC_HAS_APPHDR)
 
 /* A final advertisement overtakes messages still in the connection, and repairs. The source ends when none came for
@@ -272,10 +270,11 @@ static void on_dc_discarded(void *user, enum um_dc_discard why, uint32_t sqn, ui
     };
     struct um_rcv_flow *flow = user;
     char source[UM_SOURCE_STRING_MAX];
-    if (um_log_held_back(&flow->discard_log, now_ns, DISCARD_LOG_INTERVAL_NS)) {
+    struct um_log_origin topic = um_log_of(um_rcv_source_of(flow)->topic->base.name);
+    if (um_log_left_out(topic, now_ns, "Core-20202-4")) {
         return; /* the words cost more than the message */
     }
-    um_log_limited(&flow->discard_log, now_ns, DISCARD_LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20202-4",
+    um_log_limited(topic, now_ns, UM_LOG_INFO, "Core-20202-4",
                    "topic [%s] source [%s]: sequence number %u %s: discarded, as %llu before for this reason",
                    um_rcv_source_of(flow)->topic->base.name, um_rcv_flow_source(flow, source), sqn, reasons[why],
                    (unsigned long long)um_dc_stats(flow->dc).discards[why] - 1);
@@ -299,12 +298,28 @@ static void on_dc_opening(void *user, bool on)
     um_rcv_stream_watch(&flow->stream, on);
 }
 
+static void on_dc_map_full(void *user, uint64_t now_ns)
+{
+    const struct um_rcv_flow *flow = user;
+    const lbm_topic_t *topic = &um_rcv_source_of(flow)->topic->base;
+    struct um_log_origin origin = um_log_of(topic->name);
+    char source[UM_SOURCE_STRING_MAX];
+    if (um_log_left_out(origin, now_ns, "Core-7506-2")) {
+        return;
+    }
+    um_log_limited(
+        origin, now_ns, UM_LOG_WARNING, "Core-7506-2",
+        "topic [%s] source [%s]: no more may wait for what is missing: the oldest gap is given up as lost, as "
+        "%llu before (delivery_control_maximum_total_map_entries %zu)",
+        topic->name, um_rcv_flow_source(flow, source), (unsigned long long)um_dc_stats(flow->dc).map_overflow - 1,
+        (size_t)topic->ctx->opts.delivery_control_maximum_total_map_entries);
+}
+
 static void on_dc_opening_cut(void *user, size_t messages, size_t bytes, uint64_t now_ns)
 {
-    static struct um_log_limit limit;
     const struct um_rcv_flow *flow = user;
     char source[UM_SOURCE_STRING_MAX];
-    um_log_limited(&limit, now_ns, DISCARD_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-15",
+    um_log_limited(um_log_of(um_rcv_source_of(flow)->topic->base.name), now_ns, UM_LOG_WARNING, "Core-9006-15",
                    "topic [%s] source [%s]: %zu messages in %zu bytes of receive buffers are handed on before what was "
                    "sent before them is repaired; what comes later than this may count as old",
                    um_rcv_source_of(flow)->topic->base.name, um_rcv_flow_source(flow, source), messages, bytes);
@@ -318,7 +333,8 @@ static bool on_dc_recovery_wanted(void *user, uint32_t first_sqn, uint32_t count
 #define OPS_OF_EVERY_FLOW                                                                                              \
     .deliver = on_dc_deliver, .loss = on_dc_loss, .burst_loss = on_dc_burst_loss, .set_timer = on_dc_set_timer,        \
     .missing = on_dc_missing, .discarded = on_dc_discarded, .position = on_dc_position,                                \
-    .complete_before = on_dc_complete_before, .opening = on_dc_opening, .opening_cut = on_dc_opening_cut
+    .complete_before = on_dc_complete_before, .opening = on_dc_opening, .opening_cut = on_dc_opening_cut,              \
+    .map_full = on_dc_map_full
 
 static const struct um_dc_ops DC_OPS = {OPS_OF_EVERY_FLOW};
 /* Of flows with recovery: of those alone the controller keeps gaps that the transport does not fill. */

@@ -63,8 +63,7 @@ struct um_rcv_flow {
     struct um_list lane_node; /* lane->flows; not linked: not begun, or over */
     struct um_timer loss_timer;
     struct um_rcv_leaving *leaving; /* NULL: topic resolution knows it, or it is over */
-    struct um_log_limit discard_log;
-    struct um_list hf_places; /* rcv_hf.c: what hot failover receivers know of it */
+    struct um_list hf_places;       /* rcv_hf.c: what hot failover receivers know of it */
 };
 
 /* [loop] of the context, before the flow is handed to its lane. 0, or -1 + error: nothing is left. `again`: its source

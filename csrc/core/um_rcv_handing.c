@@ -25,8 +25,7 @@ static void record_service_time(lbm_context_t *ctx, uint64_t elapsed_ns)
 
 void um_rcv_log_refusal(const struct um_msg *msg)
 {
-    static struct um_log_limit limit;
-    um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-20203-2",
+    um_log_limited(um_log_of(msg->pub.topic_name), um_clock_ns(), UM_LOG_WARNING, "Core-20203-2",
                    "topic [%s]: message receiver function returned -1; the value must be 0", msg->pub.topic_name);
 }
 
@@ -88,8 +87,7 @@ static void enqueue(lbm_rcv_t *rcv, struct um_msg *msg, struct um_rcv_channel *t
 void um_rcv_count_not_queued(lbm_rcv_t *rcv, const char *topic_name)
 {
     atomic_fetch_add_explicit(&rcv->not_queued, 1, memory_order_relaxed);
-    static struct um_log_limit limit;
-    um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-20203-3",
+    um_log_limited(um_log_of(topic_name), um_clock_ns(), UM_LOG_ERR, "Core-20203-3",
                    "topic [%s]: out of memory for an event; it is not delivered", topic_name);
 }
 

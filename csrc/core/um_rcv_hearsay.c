@@ -7,8 +7,6 @@
 #include "base/um_map.h"
 #include "base/um_mem.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 /* All pointers, no padding. */
 struct crowd_key {
     const void *topic; /* NULL: all topics of the session */
@@ -29,7 +27,6 @@ struct um_rcv_hearsay {
     struct um_list all;     /* um_rcv_hearer.node, oldest first */
     struct um_list leaving; /* the same, of those that make way */
     struct um_rcv_hearsay_stats stats;
-    struct um_log_limit log;
 };
 
 static struct um_rcv_crowd *enter(struct um_rcv_hearsay *hearsay, const void *topic, const void *session,
@@ -115,7 +112,7 @@ static void displace(struct um_rcv_hearsay *hearsay, struct um_rcv_hearer *heare
     um_list_push_back(&hearsay->leaving, &hearer->node);
     hearsay->stats.displaced++;
     um_timer_arm(hearsay->wheel, &hearsay->timer, now_ns);
-    um_log_limited(&hearsay->log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-20210-1",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_WARNING, "Core-20210-1",
                    "%u sources are joined of which nothing was received: the oldest make way for new ones (%llu so "
                    "far); are advertisements forged?",
                    hearsay->stats.count, (unsigned long long)hearsay->stats.displaced);

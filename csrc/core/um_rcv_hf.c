@@ -11,8 +11,6 @@
 #include "core/um_rcv_private.h"
 #include "wire/um_source_string.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 /* Between these the merge is the caller's. Afterwards the application may have been called. */
 static struct um_hf *enter(lbm_hf_rcv_t *hf)
 {
@@ -51,7 +49,7 @@ static void hand_over(lbm_hf_rcv_t *hf, struct um_msg *msg)
 
 static void no_room_for_extras(lbm_hf_rcv_t *hf)
 {
-    um_log_limited(&hf->room_log, um_loop_now(hf->rcv->ctx->loop), LOG_INTERVAL_NS, UM_LOG_ERR, "Core-5402-4",
+    um_log_limited(um_log_of(hf->msg->pub.topic_name), um_loop_now(hf->rcv->ctx->loop), UM_LOG_ERR, "Core-5402-4",
                    "topic [%s]: out of memory for the properties of a message: it is delivered without",
                    hf->msg->pub.topic_name);
 }
@@ -206,14 +204,14 @@ static void on_discarded(void *user, enum um_hf_discard why, uint64_t sqn, uint6
 {
     lbm_hf_rcv_t *hf = user;
     if (why == UM_HF_WIDTH) {
-        um_log_limited(&hf->width_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5402-1",
+        um_log_limited(um_log_of(hf->msg->pub.source), now_ns, UM_LOG_WARNING, "Core-5402-1",
                        "topic [%s] source [%s]: hot failover number %llu of %s bits among numbers of %s: dropped, as "
                        "%llu before",
                        hf->msg->pub.topic_name, hf->msg->pub.source, (unsigned long long)sqn,
                        hf->merge.wide ? "32" : "64", hf->merge.wide ? "64" : "32",
                        (unsigned long long)hf->merge.stats.discards[why] - 1);
     } else if (why == UM_HF_NO_ROOM) {
-        um_log_limited(&hf->room_log, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-5402-2",
+        um_log_limited(um_log_of(hf->msg->pub.topic_name), now_ns, UM_LOG_ERR, "Core-5402-2",
                        "topic [%s]: out of memory for a message that waits: hot failover number %llu counts as missing",
                        hf->msg->pub.topic_name, (unsigned long long)sqn);
     }
@@ -231,7 +229,7 @@ static const struct um_hf_ops OPS = {.deliver = on_deliver,
 static void log_given_early(lbm_hf_rcv_t *hf, uint64_t before, uint64_t now_ns)
 {
     if (hf->merge.stats.given_early != before) {
-        um_log_limited(&hf->room_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5402-3",
+        um_log_limited(um_log_of(hf->msg->pub.topic_name), now_ns, UM_LOG_WARNING, "Core-5402-3",
                        "topic [%s]: a source runs ahead over gaps in its hot failover numbers: %zu messages wait, more "
                        "may not (delivery_control_maximum_total_map_entries, 64 MiB); %llu gaps given up early, %llu "
                        "numbers lost so far",

@@ -28,7 +28,6 @@ struct lbm_hf_rcv_t_stct {
     struct um_lbmc_hf told;         /* its number */
     struct um_rcv_hf_place *filled; /* whose source and topic `msg` has; NULL: it is not known */
     bool closing;                   /* nothing more is delivered */
-    struct um_log_limit width_log, room_log;
 };
 
 /* One flow in the merge of one receiver. */

@@ -8,7 +8,6 @@
 #include "base/um_mem.h"
 #include "core/um_rcv_join_line.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define TICK_NS (100 * UM_NS_PER_MS) /* while somebody waits */
 #define LATE_TICKS_MAX 10u           /* that count as a stop of the process; beyond, it is a loop that is always late */
 #define EXAMINE_MAX 1024u            /* of those who wait, at a time */
@@ -58,7 +57,6 @@ struct um_rcv_joins {
                              sources that are in `begun` */
     const struct um_rcv_join_waiting *turn; /* looks for a place: it is his turn; not in the line any more */
     struct um_rcv_joins_stats stats;
-    struct um_log_limit log;
 };
 
 /* ---- keys and counts ---- */
@@ -328,7 +326,7 @@ static void wait_in_line(struct um_rcv_joins *joins, struct um_rcv_join_topic *t
         return;
     }
     joins->stats.deferred++;
-    um_log_limited(&joins->log, now_ns, LOG_INTERVAL_NS, UM_LOG_NOTICE, "Core-20209-1",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_NOTICE, "Core-20209-1",
                    "%llu sources are being joined, %llu wait for their turn (%llu so far): are advertisements forged?",
                    (unsigned long long)joins->stats.under_way, (unsigned long long)joins->line.count,
                    (unsigned long long)joins->stats.deferred);

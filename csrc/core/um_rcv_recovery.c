@@ -10,7 +10,6 @@
 #include "wire/um_source_string.h"
 #include "wire/um_lbmr.h"
 
-#define ANSWER_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define PROXIMITY_OFF 0x7fffffffu
 
 struct um_rcv_recovery {
@@ -129,27 +128,31 @@ static void on_note(void *user, enum um_recovery_note what, uint32_t count, uint
     const char *topic = um_rcv_source_of(flow)->topic->base.name;
     char text[UM_SOURCE_STRING_MAX];
     const char *source = um_rcv_flow_source(flow, text);
+    struct um_log_origin origin = um_log_of(source);
     switch (what) {
     case UM_RECOVERY_SKIPPED:
-        um_log(UM_LOG_WARNING, "Core-5480-3",
-               "no response received to late join initiation request - skipping late join [%s][%s]", topic, source);
+        um_log_limited(origin, now_ns, UM_LOG_WARNING, "Core-5480-3",
+                       "no response received to late join initiation request - skipping late join [%s][%s]", topic,
+                       source);
         break;
     case UM_RECOVERY_BEYOND:
-        um_log(UM_LOG_NOTICE, "Core-10483-1",
-               "topic [%s] source [%s]: ume_recovery_sequence_number_info_function chose a sequence number that the "
-               "source does not offer: the replay begins with %u",
-               topic, source, count);
+        um_log_limited(
+            origin, now_ns, UM_LOG_NOTICE, "Core-10483-1",
+            "topic [%s] source [%s]: ume_recovery_sequence_number_info_function chose a sequence number that the "
+            "source does not offer: the replay begins with %u",
+            topic, source, count);
         break;
     case UM_RECOVERY_SENSELESS:
-        um_log(UM_LOG_NOTICE, "Core-20212-1",
-               "topic [%s] source [%s]: late join information about %u messages makes no sense: ignored", topic, source,
-               count);
+        um_log_limited(origin, now_ns, UM_LOG_NOTICE, "Core-20212-1",
+                       "topic [%s] source [%s]: late join information about %u messages makes no sense: ignored", topic,
+                       source, count);
         break;
     case UM_RECOVERY_OTR_ALERT:
-        um_log(UM_LOG_WARNING, "Core-5480-1", "OTR Initiated for [%s][%s]", topic, source);
+        um_log_limited(origin, now_ns, UM_LOG_WARNING, "Core-5480-1", "OTR Initiated for [%s][%s]", topic, source);
         break;
     case UM_RECOVERY_OTR_AGAIN:
-        um_log(UM_LOG_INFO, "Core-5480-2", "OTR Repeated for [%s][%s] (%u times)", topic, source, count);
+        um_log_limited(origin, now_ns, UM_LOG_INFO, "Core-5480-2", "OTR Repeated for [%s][%s] (%u times)", topic,
+                       source, count);
         break;
     case UM_RECOVERY_STARTED:
         break;
@@ -294,7 +297,6 @@ static bool take(struct um_rcv_recovery *recovery, const struct um_lbmc_msg *msg
 static void on_retransmission(void *user, const struct um_lbmc_msg *msg, struct um_buf *buf,
                               const struct sockaddr_in *from, uint64_t now_ns)
 {
-    static struct um_log_limit limit;
     struct um_rcv_recoveries *recoveries = user;
     struct um_rcv_recovery *recovery = um_u32_map_get(&recoveries->by_topic, msg->tidx), *next;
     for (; recovery != NULL; recovery = next) {
@@ -308,7 +310,7 @@ static void on_retransmission(void *user, const struct um_lbmc_msg *msg, struct 
         return;
     }
     recoveries->unasked++;
-    um_log_limited(&limit, now_ns, ANSWER_LOG_INTERVAL_NS, UM_LOG_INFO, "Core-5688-692",
+    um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-5688-692",
                    "topic level retransmission request index, %u, not found", msg->tidx);
 }
 
@@ -395,19 +397,18 @@ static bool offers(const struct um_tr_source *facts)
 /* What the receiver's options ask for and the source does not offer is said. */
 static void tell_not_offered(const struct um_rcv_flow *flow)
 {
-    static struct um_log_limit asked_limit, default_limit, otr_limit;
     const struct um_receiver_options *opts = flow->opts;
     bool asked = opts->retransmit_request_maximum != 0 || opts->ume_recovery_sequence_number_info_function.func != NULL;
     uint64_t now_ns = um_loop_now(flow->lane->ctx->loop);
     if (opts->use_late_join != 0) { /* the default: who asked for something beside it meant it */
-        um_log_limited(asked ? &asked_limit : &default_limit, now_ns, ANSWER_LOG_INTERVAL_NS,
-                       asked ? UM_LOG_NOTICE : UM_LOG_INFO, "Core-20212-2",
+        um_log_limited(um_log_of(um_rcv_source_of(flow)->topic->base.name), now_ns, asked ? UM_LOG_NOTICE : UM_LOG_INFO,
+                       "Core-20212-2",
                        "topic [%s]: a source offers no late join: what it sent before is not replayed; set its source "
                        "option late_join to 1 and retransmit_retention_size_threshold to the bytes it is to retain",
                        um_rcv_source_of(flow)->topic->base.name);
     }
     if (opts->use_otr == 1) {
-        um_log_limited(&otr_limit, now_ns, ANSWER_LOG_INTERVAL_NS, UM_LOG_INFO, "Core-5688-3203",
+        um_log_limited(um_log_of(um_rcv_source_of(flow)->topic->base.name), now_ns, UM_LOG_INFO, "Core-5688-3203",
                        "INFO: OTR enabled but receiver is joining source with late join disabled [%s]",
                        um_rcv_source_of(flow)->topic->base.name);
     }

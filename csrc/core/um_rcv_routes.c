@@ -12,8 +12,6 @@
 #include "wire/um_source_string.h"
 #include "wire/um_transport_place.h"
 
-#define FOREIGN_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 /* Words only, no padding. Of a channel, the group and port of LBT-RM, everything else is 0. */
 struct route_key {
     uint32_t type, ip, port, session_id, group, dest_port;
@@ -92,8 +90,7 @@ static struct um_rcv_lane *ask(lbm_context_t *ctx, const lbm_transport_source_in
     ctx->mapping--;
     struct um_rcv_lane *lane = xsp == NULL ? &ctx->rcv_lane : um_xsp_lane(ctx, xsp);
     if (lane == NULL) {
-        um_log_limited(&ctx->mapping_log, um_loop_now(ctx->loop), FOREIGN_LOG_INTERVAL_NS, UM_LOG_WARNING,
-                       "Core-10138-51",
+        um_log_limited(um_log_of_all(), um_loop_now(ctx->loop), UM_LOG_WARNING, "Core-10138-51",
                        "%s: the xsp returned from the transport mapping callback was created on a different context, "
                        "or is deleted: the context receives the session itself",
                        what.source);

@@ -10,8 +10,6 @@
 #include "core/um_rcv_routes.h"
 #include "wire/um_source_string.h"
 
-#define FAILED_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 static lbm_context_t *context_of(const struct um_rcv_source *source)
 {
     return source->topic->base.ctx;
@@ -76,7 +74,7 @@ static void join_failed(struct um_rcv_source *source, const char *why)
     bool quiet = source->flow.stream.again || source->flow.stream.over;
     char text[UM_SOURCE_STRING_MAX];
     um_join_retries_count_failure(ctx->join_retries);
-    um_log_limited(&ctx->join_log, now_ns, FAILED_LOG_INTERVAL_NS, quiet ? UM_LOG_DEBUG : UM_LOG_NOTICE, "Core-20202-3",
+    um_log_limited(um_log_of(topic->base.name), now_ns, quiet ? UM_LOG_DEBUG : UM_LOG_NOTICE, "Core-20202-3",
                    "topic [%s]: source [%s] brings nothing: %s%s", topic->base.name,
                    um_rcv_flow_source(&source->flow, text), why, quiet ? "" : "; it is tried again every few seconds");
     source->retry = NULL;
@@ -270,7 +268,7 @@ static void join(struct um_rcv_topic *topic, enum um_rcv_join_kind kind, const s
     uint64_t now_ns = um_loop_now(ctx->loop);
     struct um_rcv_source *source = begin_join(topic, kind, offer, now_ns);
     if (source == NULL) {
-        um_log_limited(&ctx->join_log, now_ns, FAILED_LOG_INTERVAL_NS, UM_LOG_ERR, "Core-20202-2",
+        um_log_limited(um_log_of(topic->base.name), now_ns, UM_LOG_ERR, "Core-20202-2",
                        "topic [%s]: cannot receive from a source, trying again: %s", topic->base.name, um_errmsg());
         um_join_retries_count_failure(ctx->join_retries);
         if (retry != NULL) {
@@ -320,7 +318,7 @@ static void join_given_up(struct um_join_retry_topic *retries, const lbm_transpo
     lbm_context_t *ctx = topic->base.ctx;
     char text[UM_SOURCE_STRING_MAX] = "";
     um_source_string_format(info, text, sizeof text);
-    um_log_limited(&ctx->given_up_log, now_ns, FAILED_LOG_INTERVAL_NS, UM_LOG_NOTICE, "Core-20202-5",
+    um_log_limited(um_log_of(topic->base.name), now_ns, UM_LOG_NOTICE, "Core-20202-5",
                    "topic [%s]: source [%s] is tried again when it is next advertised: %s", topic->base.name, text,
                    why);
     um_resolver_source_ended(ctx->resolver, topic->base.name, info);

@@ -18,16 +18,14 @@
 #include "core/um_object_counts.h"
 
 #define UM_REQUEST_MAGIC 0x554d5251u /* "UMRQ" */
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
 struct um_requests {
     atomic_int refs; /* the context, and each request */
     struct um_lock lock;
-    struct um_condition called;                  /* with lock: a callback has returned */
-    struct um_request_table table;               /* lock */
-    lbm_context_t *ctx;                          /* lock; NULL: it is being deleted */
-    struct um_timer expiry_timer;                /* [loop] */
-    struct um_log_limit unknown_log, memory_log; /* [loop] */
+    struct um_condition called;    /* with lock: a callback has returned */
+    struct um_request_table table; /* lock */
+    lbm_context_t *ctx;            /* lock; NULL: it is being deleted */
+    struct um_timer expiry_timer;  /* [loop] */
 };
 
 struct lbm_request_t_stct {
@@ -130,9 +128,8 @@ void um_request_headers(const lbm_request_t *req, struct um_request_headers *out
 /* The loop, or a dispatch thread. */
 static void call_back(lbm_request_t *req, struct um_msg *msg)
 {
-    static struct um_log_limit limit;
     if (req->proc(req, &msg->pub, req->clientd) != 0) {
-        um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-20213-2",
+        um_log_limited(um_log_of(msg->pub.source), um_clock_ns(), UM_LOG_WARNING, "Core-20213-2",
                        "response from [%s]: request callback returned -1; the value must be 0", msg->pub.source);
     }
     um_msg_release(msg);
@@ -248,14 +245,14 @@ static void deliver(lbm_request_t *req, struct um_msg *msg)
     end_call(req);
 }
 
-static void on_dropped(struct um_requests *requests, enum um_response_rc rc, const struct um_lbmc_msg *msg,
+static void on_dropped(enum um_response_rc rc, const struct um_lbmc_msg *msg, const struct sockaddr_in *from,
                        uint64_t now_ns)
 {
     if (rc == UM_RESPONSE_UNKNOWN) {
-        um_log_limited(&requests->unknown_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-5688-3698",
+        um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-5688-3698",
                        "Response for request query index %u received. No request known.", msg->tidx);
     } else if (rc == UM_RESPONSE_DROPPED) {
-        um_log_limited(&requests->unknown_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-6056-1",
+        um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-6056-1",
                        "Malformed fragment header detected, discarding. Response for request query index %u.",
                        msg->tidx);
     }
@@ -280,7 +277,7 @@ void um_requests_on_response(lbm_context_t *ctx, const struct um_lbmc_msg *msg, 
         um_timer_arm(um_loop_wheel(ctx->loop), &requests->expiry_timer, expiry_ns);
     }
     if (req == NULL) {
-        on_dropped(requests, rc, msg, now_ns);
+        on_dropped(rc, msg, from, now_ns);
         return;
     }
     struct um_msg *out = message_of(&response, msg, from, um_loop_wall_now(ctx->loop));
@@ -288,7 +285,7 @@ void um_requests_on_response(lbm_context_t *ctx, const struct um_lbmc_msg *msg, 
         deliver(req, out);
         return;
     }
-    um_log_limited(&requests->memory_log, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-20213-3",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_ERR, "Core-20213-3",
                    "out of memory: a response to request %u is not delivered", msg->tidx);
     end_call(req);
 }

@@ -17,7 +17,6 @@
 #include "core/um_object_counts.h"
 
 #define UM_RESPONSE_MAGIC 0x554d5250u /* "UMRP" */
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define SERIALIZED_VERSION 1
 #define FRAGMENT_MIN 256u /* user bytes, however small the datagrams are to be */
 
@@ -27,7 +26,6 @@ struct um_responder {
     struct um_condition left; /* with lock: users */
     unsigned users;           /* lock: calls under way that use ctx */
     lbm_context_t *ctx;       /* lock; NULL: it is being deleted */
-    struct um_log_limit port_log, memory_log;
 };
 
 /* Where it goes. Fixed. */
@@ -150,7 +148,7 @@ static void log_port_zero(struct um_responder *responder, uint32_t ip, uint64_t 
     struct in_addr addr = {ip};
     char text[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &addr, text, sizeof text);
-    um_log_limited(&responder->port_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5988-1",
+    um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, "Core-5988-1",
                    "Attempting to Respond to a Request from %s with port set to zero.", text);
 }
 
@@ -177,7 +175,7 @@ lbm_response_t *um_response_create(lbm_context_t *ctx, const struct um_lbmc_msg 
     lbm_response_t *resp = new_response(responder, &way);
     uint64_t now_ns = um_clock_ns();
     if (resp == NULL) {
-        um_log_limited(&responder->memory_log, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-20213-7",
+        um_log_limited(um_log_of_all(), now_ns, UM_LOG_ERR, "Core-20213-7",
                        "out of memory: request %u is delivered without a response object", way.index);
         return NULL;
     }

@@ -21,7 +21,7 @@ static_assert(UM_RETRANSMITTER_PACES == UM_SRC_TRANSPORTS_MAX, "a pace for each"
  * to look at the clock takes as long as a third of an answer. */
 #define MEASURED_EVERY 64u
 #define MEASURED_TOGETHER 8u
-#define DROP_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
+#define LOOK_INTERVAL_NS (100 * UM_NS_PER_MS)
 
 struct um_src_retention {
     struct um_src_keeper keeper; /* first */
@@ -36,7 +36,6 @@ struct um_retransmissions {
     lbm_context_t *ctx;
     struct um_u32_map by_topic; /* topic index -> um_src_retention */
     struct um_retransmitter *engine;
-    struct um_log_limit drop_logs[UM_RETRANSMITTER_DROPS];
     struct um_timer timer; /* of those who wait for the pace */
     uint32_t requests;     /* [loop] all that came */
     uint64_t request_ns;   /* [loop] what one took when they were last measured */
@@ -139,55 +138,57 @@ static bool has_source(const lbm_context_t *ctx, uint32_t topic_idx)
     return false;
 }
 
-/* All sources are looked at for the line only. */
-static void log_no_source(struct um_retransmissions *retransmissions, const char *ip, bool begins, uint32_t topic_idx,
-                          uint64_t now_ns)
+/* All sources are looked at for the line only: not for every request of a flood. */
+static void log_no_source(struct um_retransmissions *retransmissions, const struct um_retransmitter_asker *asker,
+                          const char *ip, uint32_t topic_idx, uint64_t now_ns)
 {
     if (now_ns < retransmissions->next_look_ns) {
         return;
     }
-    retransmissions->next_look_ns = now_ns + DROP_LOG_INTERVAL_NS;
+    retransmissions->next_look_ns = now_ns + LOOK_INTERVAL_NS;
+    struct um_log_origin origin = um_log_of_ip(asker->ip);
     if (has_source(retransmissions->ctx, topic_idx)) {
-        um_log(UM_LOG_INFO, "Core-9612-2",
-               "received lji request, but Late-Join not configured: from ip[%s] for topic[%u]", ip, topic_idx);
-    } else if (begins) {
-        um_log(UM_LOG_INFO, "Core-5688-699", "received lji request for unknown source: from ip[%s] for topic[%u]", ip,
-               topic_idx);
+        um_log_limited(origin, now_ns, UM_LOG_INFO, "Core-9612-2",
+                       "received lji request, but Late-Join not configured: from ip[%s] for topic[%u]", ip, topic_idx);
+    } else if (asker->begins) {
+        um_log_limited(origin, now_ns, UM_LOG_INFO, "Core-5688-699",
+                       "received lji request for unknown source: from ip[%s] for topic[%u]", ip, topic_idx);
+    } else if (asker->tsni) {
+        um_log_limited(origin, now_ns, UM_LOG_INFO, "Core-7427-1",
+                       "received TSNI request for unknown source[%u] from ip[%s]", topic_idx, ip);
     } else {
-        um_log(UM_LOG_INFO, "Core-5688-696", "received retransmit request for unknown source[%u] from ip[%s]",
-               topic_idx, ip);
+        um_log_limited(origin, now_ns, UM_LOG_INFO, "Core-5688-696",
+                       "received retransmit request for unknown source[%u] from ip[%s]", topic_idx, ip);
     }
 }
 
-/* No more than one line for each reason in its time. */
 static void on_dropped(void *user, enum um_retransmitter_drop why, const struct um_retransmitter_asker *asker,
                        uint32_t topic_idx, uint64_t now_ns)
 {
     struct um_retransmissions *retransmissions = user;
-    struct um_log_limit *limit = &retransmissions->drop_logs[why];
     struct in_addr addr = {asker->ip};
     char ip[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, &addr, ip, sizeof ip);
     switch (why) {
     case UM_RETRANSMITTER_NO_PORT:
-        um_log_limited(limit, now_ns, DROP_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5988-1",
+        um_log_limited(um_log_of_ip(asker->ip), now_ns, UM_LOG_WARNING, "Core-5988-1",
                        "Attempting to Respond to a Request from %s with port set to zero.", ip);
         break;
     case UM_RETRANSMITTER_NO_SOURCE:
-        log_no_source(retransmissions, ip, asker->begins, topic_idx, now_ns);
+        log_no_source(retransmissions, asker, ip, topic_idx, now_ns);
         break;
     case UM_RETRANSMITTER_NOT_KEPT:
-        um_log_limited(limit, now_ns, DROP_LOG_INTERVAL_NS, UM_LOG_DEBUG, "Core-20211-1",
+        um_log_limited(um_log_of_ip(asker->ip), now_ns, UM_LOG_DEBUG, "Core-20211-1",
                        "topic[%u]: a message that %s asks for is not retained any more", topic_idx, ip);
         break;
     case UM_RETRANSMITTER_UNPROVED:
-        um_log_limited(limit, now_ns, DROP_LOG_INTERVAL_NS, UM_LOG_NOTICE, "Core-20211-2",
+        um_log_limited(um_log_of_ip(asker->ip), now_ns, UM_LOG_NOTICE, "Core-20211-2",
                        "topic[%u]: a request from %s names another address for its answer, which is too long to be "
                        "sent to an address that has proved nothing",
                        topic_idx, ip);
         break;
     case UM_RETRANSMITTER_OVER_BUDGET:
-        um_log_limited(limit, now_ns, DROP_LOG_INTERVAL_NS, UM_LOG_NOTICE, "Core-20211-3",
+        um_log_limited(um_log_of_ip(asker->ip), now_ns, UM_LOG_NOTICE, "Core-20211-3",
                        "topic[%u]: more requests in a second than are answered, the last from %s", topic_idx, ip);
         break;
     case UM_RETRANSMITTER_OVER_PACE:
@@ -260,6 +261,7 @@ static void on_request(void *user, const struct um_lbmc_msg *msg, struct um_buf 
     }
     if ((msg->present & UM_LBMC_HAS_RXREQ) != 0) {
         asker.begins = false;
+        asker.tsni = msg->rxreq.tsni;
         um_retransmitter_on_rxreq(retransmissions->engine, now_ns, &msg->rxreq, &asker);
     }
     end_measuring(retransmissions, now_ns);

@@ -19,7 +19,6 @@
 #include "core/um_uim_target.h"
 #include "wire/um_source_string.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 /* Topic resolution is asked for a source once in this time, however many messages go there. */
 #define MEMO_NS UM_NS_PER_SEC
 #define MEMOS 16u
@@ -37,7 +36,6 @@ struct um_uim {
     struct um_lock lock;      /* a leaf */
     struct memo memos[MEMOS]; /* lock */
     unsigned next_memo;       /* lock */
-    struct um_log_limit log;  /* [loop] */
     struct um_uim_counters {  /* any thread */
         _Atomic uint64_t sent, blocked, would_block, rcved, uim_fragments;
     } counters;
@@ -287,7 +285,7 @@ void um_uim_on_message(struct um_uim *uim, const struct um_lbmc_msg *msg, struct
     source_of(msg, from, source);
     if ((msg->present & UM_LBMC_HAS_FRAG) != 0) {
         atomic_fetch_add_explicit(&uim->counters.uim_fragments, 1, memory_order_relaxed);
-        um_log_limited(&uim->log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-20222-6",
+        um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-20222-6",
                        "immediate message from %s dropped: a fragment; such messages come in one piece", source);
         return;
     }

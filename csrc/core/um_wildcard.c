@@ -19,7 +19,6 @@
  * that have been silent for a while make room. */
 #define SILENT_MATCHES_MAX 16384u
 #define SILENT_MATCH_HOLD_NS UM_NS_PER_SEC
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
 enum pattern_kind {
     PATTERN_PCRE = LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE,
@@ -189,7 +188,7 @@ static bool make_room(lbm_context_t *ctx, uint64_t now_ns)
     const struct um_rcv_match *oldest =
         UM_CONTAINER_OF(um_list_first(&ctx->silent_matches), struct um_rcv_match, silent_node);
     ctx->matches_deferred++;
-    um_log_limited(&ctx->matches_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-20205-15",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_WARNING, "Core-20205-15",
                    "%u topics that match wildcard patterns have brought nothing: the oldest give way, or new ones wait "
                    "(%llu so far); are advertisements forged?",
                    ctx->silent_match_count, (unsigned long long)ctx->matches_deferred);

@@ -29,7 +29,6 @@ struct lbm_xsp_t_stct {
     struct um_transport_env env;     /* [loop] */
     struct um_unicast *unicast;      /* [loop] */
     struct um_user_fds *fds;         /* [loop] */
-    struct um_log_limit ignored_log; /* [loop] */
     struct um_rcv_lane lane;
     struct um_command zero_transports; /* runs on the context's loop */
 };
@@ -88,7 +87,7 @@ static void on_message(void *user, const struct um_lbmc_msg *msg, struct um_buf 
     char ip[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &from->sin_addr, ip, sizeof ip);
     atomic_fetch_add_explicit(&xsp->ctx->counters.unicast_unsupported, 1, memory_order_relaxed);
-    um_log_limited(&xsp->ignored_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-10138-110",
+    um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_WARNING, "Core-10138-110",
                    "can not send unicast immediate messages to transport threads. Source %s:%u.", ip,
                    (unsigned)ntohs(from->sin_port));
 }
@@ -98,7 +97,7 @@ static void on_unicast(void *user, const struct um_lbmc_msg *msg, const struct s
 {
     lbm_xsp_t *xsp = user;
     atomic_fetch_add_explicit(&xsp->ctx->counters.unicast_unsupported, 1, memory_order_relaxed);
-    um_log_limited(&xsp->ignored_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-20210-2",
+    um_log_limited(um_log_of_ip(from->sin_addr.s_addr), now_ns, UM_LOG_NOTICE, "Core-20210-2",
                    "message of type 0x%02x at the request port of an XSP dropped: it is of no use to this version",
                    msg->next_hdr);
 }

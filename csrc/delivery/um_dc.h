@@ -77,6 +77,8 @@ struct um_dc_ops {
     void (*missing)(void *user, uint32_t first_sqn, uint32_t count, uint64_t now_ns);
     /* Something that arrived was thrown away, and counted. May be NULL. */
     void (*discarded)(void *user, enum um_dc_discard why, uint32_t sqn, uint64_t now_ns);
+    /* A gap is given up early because no more may wait behind it, and counted (map_overflow). May be NULL. */
+    void (*map_full)(void *user, uint64_t now_ns);
     /* The four of a transport that repairs, all NULL where it does not: how far it has come; whether nothing sent
      * before that position can come any more; opening (um_dc_on_progress() is wanted from now on) or not any more; and
      * that what is held is handed on before its time, for its size. */

@@ -194,10 +194,18 @@ static bool over_limit(const struct um_dc *dc)
     return limit != 0 && entries > limit;
 }
 
+static void count_overflow(struct um_dc *dc, uint64_t now_ns)
+{
+    UM_DC_COUNT(dc, map_overflow, 1);
+    if (dc->ops->map_full != NULL && dc->heard) {
+        dc->ops->map_full(dc->user, now_ns);
+    }
+}
+
 void um_dc_enforce_limit(struct um_dc *dc, uint64_t now_ns)
 {
     while (over_limit(dc)) {
-        UM_DC_COUNT(dc, map_overflow, 1);
+        count_overflow(dc, now_ns);
         give_up(dc, 0, now_ns);
     }
 }
@@ -293,7 +301,7 @@ void um_dc_open_gap(struct um_dc *dc, uint32_t end, uint64_t now_ns)
         dc->next = end;
         return;
     }
-    UM_DC_COUNT(dc, map_overflow, 1); /* no memory to remember it: lost now, after what is older */
+    count_overflow(dc, now_ns); /* no memory to remember it: lost now, after what is older */
     um_dc_give_up_all(dc, now_ns);
     dc->next = end;
     if (count >= dc->config->maximum_burst_loss) {

@@ -34,6 +34,7 @@ struct um_retransmitter_asker {
     size_t len;              /* of the request on that connection */
     const uint8_t *instance; /* 8 bytes: its context; NULL: unknown */
     bool begins;             /* it asks what there is, not for a message */
+    bool tsni;               /* it asks which number was last */
 };
 
 struct um_retransmitter_answer {

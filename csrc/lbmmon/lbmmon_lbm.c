@@ -29,7 +29,6 @@ struct receiver {
     lbm_rcv_t *rcv;
     lbm_wildcard_rcv_t *wrcv;
     struct um_mon_inbox inbox;
-    struct um_log_limit loss_log, full_log; /* context thread */
 };
 
 static int fail_lbm(const char *what)
@@ -128,11 +127,11 @@ static int on_message(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 {
     struct receiver *receiver = clientd;
     if (msg->type == LBM_MSG_DATA && !um_mon_inbox_put(&receiver->inbox, msg->data, msg->len, NULL)) {
-        um_log_limited(&receiver->full_log, um_clock_ns(), 60 * UM_NS_PER_SEC, UM_LOG_WARNING, "OpenUM-9060-5",
+        um_log_limited(um_log_of_all(), um_clock_ns(), UM_LOG_WARNING, "OpenUM-9060-5",
                        "monitoring: packets come faster than they are taken and are dropped");
     } else if (msg->type == LBM_MSG_UNRECOVERABLE_LOSS || msg->type == LBM_MSG_UNRECOVERABLE_LOSS_BURST) {
         bool burst = msg->type == LBM_MSG_UNRECOVERABLE_LOSS_BURST;
-        um_log_limited(&receiver->loss_log, um_clock_ns(), 60 * UM_NS_PER_SEC, UM_LOG_WARNING,
+        um_log_limited(um_log_of(msg->source), um_clock_ns(), UM_LOG_WARNING,
                        burst ? "Core-10995-143" : "Core-10995-142", "monitoring: %s of records from %s was lost",
                        burst ? "a burst" : "one or more", msg->source);
     }

@@ -7,6 +7,7 @@
 #include <lbm/um.h>
 
 #include "api/um_sized.h"
+#include "base/um_debug.h"
 #include "base/um_clock.h"
 #include "base/um_fork.h"
 #include "base/um_mem.h"
@@ -130,7 +131,7 @@ static void *thread_main(void *arg)
         } else if (rc < 0) {
             const char *why = control->transport->mErrorMessage != NULL ? control->transport->mErrorMessage() : NULL;
             atomic_fetch_add(&control->counts.failures, 1);
-            um_log_limited(&control->failure_log, um_clock_ns(), 60 * UM_NS_PER_SEC, UM_LOG_WARNING, "OpenUM-9060-7",
+            um_log_limited(um_log_of_all(), um_clock_ns(), UM_LOG_WARNING, "OpenUM-9060-7",
                            "monitoring: a packet was not received: %s", why != NULL ? why : "no reason given");
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
@@ -207,6 +208,7 @@ static lbmmon_rctl_t *control_new(const lbmmon_format_func_t *format, const void
                                   const lbmmon_transport_func_t *transport, const lbmmon_rctl_attr_t *attributes,
                                   void *clientd)
 {
+    um_debug_monitoring();
     lbmmon_rctl_t *control = um_calloc(1, sizeof *control);
     if (control == NULL) {
         um_mon_error_nomem("lbmmon_rctl_create", sizeof *control);
@@ -251,6 +253,7 @@ int lbmmon_rctl_create(lbmmon_rctl_t **Control, const lbmmon_format_func_t *Form
         return -1;
     }
     *Control = control; /* before the first callback */
+    UM_DEBUG(UM_DEBUG_MONITOR, "receive controller %p begins", (void *)control);
     if (start_thread(control) != 0) {
         *Control = NULL;
         finish_modules(control);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/um_debug.h"
 #include "base/um_clock.h"
 #include "base/um_mem.h"
 #include "base/um_timer.h"
@@ -219,6 +220,8 @@ static void serve_one(lbmmon_sctl_t *control, const char *bytes, size_t len)
     } else {
         reply(&c, "error: not a control message");
     }
+    UM_DEBUG(UM_DEBUG_MONITOR, "source controller %p: a command of %zu bytes was answered: %s", (void *)control, len,
+             c.reply);
     if (control->transport->mControlMessageResponse != NULL &&
         control->transport->mControlMessageResponse(c.reply, strlen(c.reply) + 1, control->transport_data) != 0) {
         um_mon_complain(control, "a control message was not answered", control->transport->mErrorMessage);

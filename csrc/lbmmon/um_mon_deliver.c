@@ -2,6 +2,7 @@
  * the receive thread, with no lock held. */
 #include <string.h>
 
+#include "base/um_debug.h"
 #include "base/um_mem.h"
 #include "lbmmon/um_mon_rctl.h"
 
@@ -262,8 +263,11 @@ void um_mon_deliver(lbmmon_rctl_t *control, const char *bytes, size_t len)
     count(&control->counts.packets);
     if (um_mon_packet_read(bytes, len, &d.packet) != 0 || read_attributes(&d) != 0) {
         count(&control->counts.malformed);
+        UM_DEBUG(UM_DEBUG_MONITOR, "receive controller %p: a packet of %zu bytes is malformed", (void *)control, len);
         return;
     }
+    UM_DEBUG(UM_DEBUG_MONITOR, "receive controller %p: a packet of type %u, %zu bytes of data", (void *)control,
+             (unsigned)d.packet.type, (size_t)d.packet.data_len);
     if (d.packet.type >= sizeof kinds / sizeof kinds[0] || kinds[d.packet.type] == NULL) {
         count(&control->counts.unknown);
         return;

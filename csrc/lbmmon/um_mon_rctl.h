@@ -55,7 +55,6 @@ struct lbmmon_rctl_t_stct {
     char *converted;               /* receive thread: room for a record in another format; NULL: not needed yet */
     lbm_rcv_topic_stats_t *topics; /* receive thread */
     size_t topic_room;
-    struct um_log_limit failure_log; /* receive thread */
     struct um_mon_receiving counts;
 };
 

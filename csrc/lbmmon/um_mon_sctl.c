@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/um_clock.h"
+#include "base/um_debug.h"
 #include "base/um_fork.h"
 #include "base/um_iface.h"
 #include "base/um_mem.h"
@@ -73,6 +74,8 @@ static void sample_entry(lbmmon_sctl_t *control, const struct um_mon_entry *entr
     if (!um_mon_object_use(object)) {
         return;
     }
+    UM_DEBUG(UM_DEBUG_MONITOR, "source controller %p: samples object %p of kind %u", (void *)control, object->handle,
+             (unsigned)entry->what);
     sample->handle = object->handle;
     sample->what = entry->what;
     sample->object_id = object->id;
@@ -260,6 +263,7 @@ static int copy_options(lbmmon_sctl_t *control, const char *format_opts, const c
 lbmmon_sctl_t *um_mon_sctl_new(const lbmmon_format_func_t *format, const void *format_opts,
                                const lbmmon_transport_func_t *transport, const void *transport_opts, bool deferred)
 {
+    um_debug_monitoring();
     lbmmon_sctl_t *control = um_calloc(1, sizeof *control);
     if (control == NULL) {
         um_mon_error_nomem("source controller", sizeof *control);
@@ -290,11 +294,13 @@ lbmmon_sctl_t *um_mon_sctl_new(const lbmmon_format_func_t *format, const void *f
         control_free(control);
         return NULL;
     }
+    UM_DEBUG(UM_DEBUG_MONITOR, "source controller %p begins", (void *)control);
     return control;
 }
 
 void um_mon_sctl_end(lbmmon_sctl_t *control, bool may_wait)
 {
+    UM_DEBUG(UM_DEBUG_MONITOR, "source controller %p ends", (void *)control);
     struct um_list *node;
     pthread_t thread = control->thread;
     pthread_mutex_lock(&um_mon_lock);

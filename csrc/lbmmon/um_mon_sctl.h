@@ -45,7 +45,6 @@ struct lbmmon_sctl_t_stct {
     uint32_t ip;                   /* sampling thread: of objects without a context */
     struct um_mon_sample sample;   /* sampling thread */
     uint8_t *packet;               /* sampling thread */
-    struct um_log_limit failures;  /* sampling thread */
     struct um_mon_sending counts;
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/um_clock.h"
+#include "base/um_debug.h"
 #include "base/um_timer.h"
 #include "lbmmon/um_mon_pb_module.h"
 #include "lbmmon/um_mon_sctl.h"
@@ -12,8 +13,10 @@ enum { DATA_AT = UM_MON_HEAD_LEN + UM_MON_ATTRIBUTES_MAX };
 void um_mon_complain(lbmmon_sctl_t *control, const char *what, const char *(*errmsg)(void))
 {
     const char *why = errmsg != NULL ? errmsg() : NULL;
-    um_log_limited(&control->failures, um_clock_ns(), 60 * UM_NS_PER_SEC, UM_LOG_WARNING, "OpenUM-9060-1",
-                   "monitoring: %s: %s", what, why != NULL ? why : "no reason given");
+    UM_DEBUG(UM_DEBUG_MONITOR, "source controller %p: %s: %s", (void *)control, what,
+             why != NULL ? why : "no reason given");
+    um_log_limited(um_log_of(what), um_clock_ns(), UM_LOG_WARNING, "OpenUM-9060-1", "monitoring: %s: %s", what,
+                   why != NULL ? why : "no reason given");
 }
 
 /* The record lies at DATA_AT: head and attributes go right before it. */
@@ -32,6 +35,8 @@ static void send_packet(lbmmon_sctl_t *control, unsigned type, const lbmmon_pack
         return;
     }
     atomic_fetch_add(&control->counts.packets, 1);
+    UM_DEBUG(UM_DEBUG_MONITOR, "source controller %p: sent a packet of type %u, %zu bytes of data", (void *)control,
+             type, data_len);
 }
 
 /* A record on its way through the format module. */

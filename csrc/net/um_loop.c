@@ -106,8 +106,9 @@ static int um_loop_epoll(struct um_loop *loop, uint64_t wait_ns)
 /* How long the owner may sleep: 0 when there is work, else until the next timer or `deadline_ns`. */
 static uint64_t um_loop_sleep_ns(struct um_loop *loop, uint64_t deadline_ns)
 {
-    uint64_t next = um_timer_next(loop->wheel);
+    uint64_t next = um_timer_next(loop->wheel), left_out = um_log_due_ns();
     uint64_t until = next < deadline_ns ? next : deadline_ns;
+    until = left_out < until ? left_out : until;
     if (until == UM_NEVER) {
         return UM_NEVER;
     }
@@ -175,6 +176,9 @@ static int um_loop_pass(struct um_loop *loop, uint64_t deadline_ns)
     if (um_timer_next(loop->wheel) <= loop->now_ns) {
         count += um_timer_run(loop->wheel, loop->now_ns);
     }
+    if (um_log_due_ns() <= loop->now_ns) {
+        um_log_tell_left_out(loop->now_ns);
+    }
     return failed < 0 ? -1 : count;
 }
 
@@ -189,8 +193,8 @@ static void *um_loop_main(void *arg)
     pthread_mutex_unlock(&loop->lock);
     while (!atomic_load_explicit(&loop->stop, memory_order_relaxed)) {
         if (um_loop_pass(loop, UM_NEVER) < 0) {
-            um_log_limited(&loop->wait_failed, loop->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_ERR, "Core-1010-6",
-                           "context thread: %s", um_errmsg());
+            um_log_limited(um_log_of(loop->thread_name), loop->now_ns, UM_LOG_ERR, "Core-1010-6", "context thread: %s",
+                           um_errmsg());
             usleep(1000); /* do not spin on a broken descriptor */
         }
     }

@@ -77,7 +77,6 @@ struct um_loop {
     uint64_t user_last_ns;                   /* [loop] */
     int64_t user_offset_ns;                  /* [loop] loop time minus user time */
     int ready_count, ready_i;                /* [loop] dispatch in progress: removed entries are blanked */
-    struct um_log_limit wait_failed;         /* [loop] */
     struct um_hot hot[UM_LOOP_HOT];          /* [loop] read in every pass, and not in the epoll set meanwhile */
     unsigned hot_count, pass;                /* [loop] */
     struct epoll_event ready[UM_LOOP_BATCH]; /* [loop] */

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/um_clock.h"
 #include "base/um_error.h"
 #include "base/um_fork.h"
 #include "base/um_log.h"
@@ -195,6 +196,20 @@ static bool um_socket_clamp_is_news(const char *option, int granted)
     return news;
 }
 
+/* A size that is not taken at all is told by another identifier than one that is not granted. */
+static const char *not_set(const char *log_id)
+{
+    static const char *const ids[][2] = {{"Core-5688-3274", "Core-5688-3273"},
+                                         {"Core-5688-3290", "Core-5688-3289"},
+                                         {"Core-5688-3309", "Core-5688-3308"}};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        if (strcmp(ids[i][0], log_id) == 0) {
+            return ids[i][1];
+        }
+    }
+    return log_id;
+}
+
 static void um_socket_set_buffer(int fd, int name, const char *sysctl, size_t bytes, enum um_size_origin origin,
                                  const char *option, const char *log_id)
 {
@@ -206,7 +221,8 @@ static void um_socket_set_buffer(int fd, int name, const char *sysctl, size_t by
     socklen_t len = sizeof granted;
     if (setsockopt(fd, SOL_SOCKET, name, &wanted, sizeof wanted) < 0 ||
         getsockopt(fd, SOL_SOCKET, name, &granted, &len) < 0) {
-        um_log(UM_LOG_WARNING, log_id, "%s %zu: %s", option, bytes, strerror(errno));
+        um_log_limited(um_log_of(option), um_clock_ns(), UM_LOG_WARNING, not_set(log_id), "%s %zu: cannot be set: %s",
+                       option, bytes, strerror(errno));
         return;
     }
     granted /= 2; /* the kernel reports twice the usable size */

@@ -17,7 +17,6 @@
 #define RECORD_MAX 16384u
 #define HELD_MAX (64u * 1024u) /* more than one record only where alerts and key updates come behind it */
 #define ALERT_RECORD 0x15
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
 
 struct tls_stream {
     struct um_stream below;
@@ -160,7 +159,7 @@ static struct peer_name name_of(const struct um_stream *stream)
 
 static int not_tls(struct um_stream *stream, struct tls_stream *t)
 {
-    um_log_limited(&t->tls->mismatch_log, um_clock_ns(), LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9565-38",
+    um_log_limited(um_log_of_ip(um_stream_peer(stream).sin_addr.s_addr), um_clock_ns(), UM_LOG_WARNING, "Core-9565-38",
                    "connection %s %s: the other side does not use TLS (its first byte is 0x%02x), this context has "
                    "use_tls 1: connection closed",
                    t->accepts ? "from" : "to", name_of(stream).text, t->first);
@@ -169,7 +168,7 @@ static int not_tls(struct um_stream *stream, struct tls_stream *t)
 
 static int refuse(struct um_stream *stream, struct tls_stream *t, const char *why)
 {
-    um_log_limited(&t->tls->verify_log, um_clock_ns(), LOG_INTERVAL_NS, UM_LOG_WARNING,
+    um_log_limited(um_log_of_ip(um_stream_peer(stream).sin_addr.s_addr), um_clock_ns(), UM_LOG_WARNING,
                    t->accepts ? "Core-9565-28" : "Core-9565-27",
                    "connection %s %s: the certificate of the other side is refused: %s (tls_trusted_certificates)",
                    t->accepts ? "from" : "to", name_of(stream).text, why);

@@ -33,7 +33,6 @@ struct um_tls {
     um_ssl_ctx *ctx;
     char *peer_names;                      /* copied; NULL: any */
     _Atomic uint64_t window_ns, worked_ns; /* when the present window began, and the work of it. Any thread */
-    struct um_log_limit verify_log, mismatch_log;
 };
 
 /* Reads the files. NULL + error, which names the option, the file and what to do. Any thread. */

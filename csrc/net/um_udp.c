@@ -171,6 +171,12 @@ static int join_group(int fd, struct in_addr group, uint16_t port, const struct 
     return 0;
 }
 
+/* There was no socket to bind; else it was not bound. */
+static int not_bound(int err)
+{
+    return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM ? -1 : UM_UDP_NOT_BOUND;
+}
+
 /* Bound to the group itself a socket sees nothing else. Where that cannot be done, the destination of each datagram
  * tells. */
 static int bind_group(struct um_udp_socket *sock, struct in_addr group, uint16_t port, bool any_address)
@@ -181,11 +187,11 @@ static int bind_group(struct um_udp_socket *sock, struct in_addr group, uint16_t
         return 0;
     }
     if (!any_address && err != EADDRNOTAVAIL && err != EINVAL) {
-        return -1;
+        return not_bound(err);
     }
     sock->fd = um_socket_udp((struct in_addr){.s_addr = htonl(INADDR_ANY)}, port, true, &err);
     if (sock->fd < 0) {
-        return -1;
+        return not_bound(err);
     }
     sock->check_group = true;
     if (setsockopt(sock->fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on) != 0) {
@@ -200,8 +206,9 @@ int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *sock, 
                       struct in_addr group, uint16_t port, const struct um_iface *iface, bool any_address)
 {
     *sock = (struct um_udp_socket){.fd = -1, .group = group};
-    if (bind_group(sock, group, port, any_address) != 0) {
-        return -1;
+    int rc = bind_group(sock, group, port, any_address);
+    if (rc != 0) {
+        return rc;
     }
     if (join_group(sock->fd, group, port, iface) != 0) {
         um_udp_close(sock);
@@ -219,7 +226,7 @@ int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *sock, 
     for (unsigned port = range->low; port <= range->high && sock->fd < 0; port++) {
         sock->fd = um_socket_udp(addr, (uint16_t)port, false, &err);
         if (sock->fd < 0 && err != EADDRINUSE) {
-            return -1;
+            return not_bound(err);
         }
     }
     if (sock->fd < 0 && um_port_range_gives_way(range)) {

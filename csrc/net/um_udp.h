@@ -55,11 +55,14 @@ void um_udp_reader_destroy(struct um_udp_reader *reader);
 
 /* Join `group` on the interface; several processes of a host may share group and port. The socket gets only what is
  * sent to its group through that interface, whatever others on the host have joined. `any_address`: bind to every
- * address, as systems need that cannot bind to a group (tried by itself after a failure). 0, or -1 + error. */
+ * address, as systems need that cannot bind to a group (tried by itself after a failure). 0; UM_UDP_NOT_BOUND + error:
+ * the socket cannot have group and port; -1 + error: anything else. */
 int um_udp_open_group(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr group, uint16_t port, const struct um_iface *iface, bool any_address);
 #define UM_UDP_NO_PORT (-2)
-/* The first free port of the range. 0; UM_UDP_NO_PORT + error: none is free; -1 + error: anything else. */
+#define UM_UDP_NOT_BOUND (-3)
+/* The first free port of the range. 0; UM_UDP_NO_PORT + error: none is free; UM_UDP_NOT_BOUND + error: a port of this
+ * address cannot be had for another reason; -1 + error: anything else. */
 int um_udp_open_range(struct um_udp_reader *reader, struct um_udp_socket *socket, const struct um_udp_config *config,
                       struct in_addr addr, const struct um_port_range *range);
 /* Ask the card for the times of every packet, received and sent. Needs rights and a driver that can; without either the

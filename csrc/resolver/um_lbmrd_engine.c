@@ -15,7 +15,6 @@
 #include "resolver/um_lbmrd_gather.h"
 #include "wire/um_lbmr.h"
 
-#define LOG_INTERVAL_NS 10000000000ull /* the same complaint at most every ten seconds */
 #define KEY_LEN 6
 #define RECENT 256                        /* datagrams forwarded lately, by hash */
 #define CIRCLING_INTERVAL_NS 100000000ull /* the same bytes from someone else within this time have circled */
@@ -90,7 +89,6 @@ struct um_lbmrd {
     struct recent recent[RECENT];
     struct um_lbmrd_gather gather;
     uint64_t sent_ns; /* when something was forwarded, or what was gathered was sent */
-    struct um_log_limit invalid_limit, send_limit, full_limit, self_limit, added_limit, removed_limit, budget_limit;
 };
 
 /* ---- budgets ---- */
@@ -346,15 +344,15 @@ static struct client *add_client(struct um_lbmrd *engine, uint64_t now_ns, uint3
     struct client *client = make_room(engine, now_ns, ip) ? new_client(engine, now_ns, ip, port) : NULL;
     if (client == NULL) {
         engine->stats.refused_clients++;
-        um_log_limited(&engine->full_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-3",
+        um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, "Lbmrd-um-3",
                        "client %s:%u not added: %zu clients of at most %zu, at most %zu of one address; it will not "
                        "receive forwarded datagrams",
                        ip_text(ip, text), port, um_map_count(&engine->by_address), engine->config.max_clients,
                        engine->config.max_address_clients);
         return NULL;
     }
-    um_log_limited(&engine->added_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-1",
-                   "client %s:%u added, now %zu", ip_text(ip, text), port, um_map_count(&engine->by_address));
+    um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_INFO, "Lbmrd-um-1", "client %s:%u added, now %zu",
+                   ip_text(ip, text), port, um_map_count(&engine->by_address));
     return client;
 }
 
@@ -391,7 +389,7 @@ static void send_to(struct um_lbmrd *engine, uint64_t now_ns, const struct um_lb
             continue;
         }
         engine->stats.send_errors++;
-        um_log_limited(&engine->send_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-5688-4676",
+        um_log_limited(um_log_of_ip(peers[i].ip), now_ns, UM_LOG_WARNING, "Lbmrd-5688-4676",
                        "error sending to client (%s.%d len %d)(%s)", ip_text(peers[i].ip, text), (int)peers[i].port,
                        (int)len, strerror(errors[i]));
     }
@@ -416,8 +414,7 @@ static void log_fault(struct um_lbmrd *engine, uint64_t now_ns, enum um_lbmr_fau
 {
     char address[INET_ADDRSTRLEN], text[256];
     um_lbmr_fault_text(fault, detail, ip_text(ip, address), port, len, text, sizeof(text));
-    um_log_limited(&engine->invalid_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, fault_id(fault),
-                   "%s Not forwarded.", text);
+    um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, fault_id(fault), "%s Not forwarded.", text);
 }
 
 static void remember(struct um_lbmrd *engine, uint64_t now_ns, uint32_t hash, uint32_t ip, uint16_t port)
@@ -436,7 +433,7 @@ static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *dat
     if (recent->at_ns != 0 && recent->hash == hash && now_ns - recent->at_ns < CIRCLING_INTERVAL_NS &&
         (recent->ip != ip || recent->port != port)) {
         engine->stats.circling++;
-        um_log_limited(&engine->self_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-9",
+        um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_INFO, "Lbmrd-um-9",
                        "datagram dropped: the same bytes were forwarded just now for another sender");
         return true;
     }
@@ -564,7 +561,7 @@ static void refuse_over_budget(struct um_lbmrd *engine, uint64_t now_ns, uint32_
 {
     char text[INET_ADDRSTRLEN];
     engine->stats.over_budget++;
-    um_log_limited(&engine->budget_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-10",
+    um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, "Lbmrd-um-10",
                    "datagram of %s:%u not forwarded: that address, or what is new here, has used up its budget of "
                    "bytes sent to %zu clients",
                    ip_text(ip, text), port, um_map_count(&engine->by_address));
@@ -580,7 +577,7 @@ void um_lbmrd_on_datagram(struct um_lbmrd *engine, uint64_t now_ns, uint8_t *dat
     send_what_is_due(engine, now_ns);
     if (ip == engine->config.own_ip && port == engine->config.own_port) {
         engine->stats.from_self++;
-        um_log_limited(&engine->self_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Lbmrd-um-4",
+        um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, "Lbmrd-um-4",
                        "datagram that claims to come from this daemon itself dropped");
         return;
     }
@@ -628,7 +625,7 @@ void um_lbmrd_on_timer(struct um_lbmrd *engine, uint64_t now_ns)
         if (now_ns - client->heard_ns <= engine->config.ttl_ns) {
             return; /* the others were heard later */
         }
-        um_log_limited(&engine->removed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Lbmrd-um-2",
+        um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_INFO, "Lbmrd-um-2",
                        "client %s:%u removed after %llu ms of silence, now %zu", ip_text(client->ip, text),
                        client->port, (unsigned long long)((now_ns - client->heard_ns) / 1000000),
                        um_map_count(&engine->by_address) - 1);

@@ -13,7 +13,6 @@
 #include "resolver/um_tr_cache.h"
 #include "wire/um_rsocket.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define REGISTRATION_STREAM 1u
 #define SOURCES_STREAM 3u
 #define FIRST_RECORDS_STREAM 5u
@@ -48,7 +47,6 @@ struct um_srs_client {
     bool keepalive_owed, answer_owed, grant_owed, cancel_owed;
     size_t out_begin, out_end; /* of `out`: not sent */
     struct um_srs_link_stats stats;
-    struct um_log_limit failed_log, invalid_log, source_log, stray_log;
     uint8_t out[OUTPUT_SIZE];
 };
 
@@ -59,20 +57,25 @@ static const char *address(struct in_addr ip, char text[INET_ADDRSTRLEN])
     return inet_ntop(AF_INET, &ip, text, INET_ADDRSTRLEN);
 }
 
+/* `each`: the beginning and the end of a connection, which come at a pace of their own. */
 static void __attribute__((format(printf, 5, 6)))
-log_line(struct um_srs_client *client, struct um_log_limit *limit, int level, const char *id, const char *format, ...)
+log_line(struct um_srs_client *client, bool each, int level, const char *id, const char *format, ...)
 {
-    char server[INET_ADDRSTRLEN], local[INET_ADDRSTRLEN], what[200];
+    char server[INET_ADDRSTRLEN], local[INET_ADDRSTRLEN], what[200], line[600];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    struct um_log_limit none = {0};
-    um_log_limited(limit != NULL ? limit : &none, client->now_ns, LOG_INTERVAL_NS, level, id,
-                   "SRS Controller Connection (%p) SID (0x%x) %s Server (%s:%u) Local Addr (%s:%u) for ContextID (%u)",
-                   (void *)client, client->config.self->session_id, what, address(client->config.service_ip, server),
-                   client->config.service_port, address(client->local_ip, local), client->local_port,
-                   client->config.context_id);
+    snprintf(line, sizeof line,
+             "SRS Controller Connection (%p) SID (0x%x) %s Server (%s:%u) Local Addr (%s:%u) for ContextID (%u)",
+             (void *)client, client->config.self->session_id, what, address(client->config.service_ip, server),
+             client->config.service_port, address(client->local_ip, local), client->local_port,
+             client->config.context_id);
+    if (each) {
+        um_log(level, id, "%s", line);
+    } else {
+        um_log_limited(um_log_of_ip(client->config.service_ip.s_addr), client->now_ns, level, id, "%s", line);
+    }
 }
 
 /* ---- the life of connections ---- */
@@ -129,7 +132,7 @@ static void lose(struct um_srs_client *client, const char *why)
         fail(client);
         return;
     }
-    log_line(client, NULL, UM_LOG_WARNING, "Core-10654-02", "got a disconnect (%s) from the", why);
+    log_line(client, true, UM_LOG_WARNING, "Core-10654-02", "got a disconnect (%s) from the", why);
     client->stats.lost++;
     if (client->now_ns - client->active_ns >= UM_SRS_STEADY_NS) {
         client->backoff_ns = 0;
@@ -145,8 +148,8 @@ static void attempt(struct um_srs_client *client)
     client->state = UM_SRS_CONNECTING;
     client->due_ns = client->now_ns + UM_SRS_CONNECT_NS;
     if (client->ops.connect(client->io) != 0) {
-        log_line(client, &client->failed_log, UM_LOG_WARNING, "Core-10779-02",
-                 "is unable to initiate connection (%.120s) to the", um_errmsg());
+        log_line(client, false, UM_LOG_WARNING, "Core-10779-02", "is unable to initiate connection (%.120s) to the",
+                 um_errmsg());
         fail(client);
     }
 }
@@ -323,7 +326,7 @@ static void refuse_source(struct um_srs_client *client, enum um_srs_verdict verd
     um_tr_printable((const char *)record->topic.ptr, topic);
     um_tr_printable((const char *)record->source.ptr, source);
     bool bad = verdict == UM_SRS_BAD_SOURCE;
-    log_line(client, &client->source_log, UM_LOG_WARNING, bad ? "Core-10403-21" : "Core-10403-23",
+    log_line(client, false, UM_LOG_WARNING, bad ? "Core-10403-21" : "Core-10403-23",
              "%s [%.40s] of topic [%.60s] from the",
              bad ? "could not parse the source string" : "got a suspicious source", source, topic);
 }
@@ -347,7 +350,7 @@ static void take_stray(struct um_srs_client *client, const struct um_lbmsrs_reco
     bool info = record->id == UM_LBMSRS_RIR || record->id == UM_LBMSRS_RER;
     bool wildcard = record->id == UM_LBMSRS_WIR || record->id == UM_LBMSRS_WER;
     client->stats.ignored++;
-    log_line(client, &client->stray_log, UM_LOG_WARNING,
+    log_line(client, false, UM_LOG_WARNING,
              record->id == UM_LBMSRS_RIR   ? "Core-10720-5"
              : record->id == UM_LBMSRS_RER ? "Core-10720-6"
              : record->id == UM_LBMSRS_WIR ? "Core-10722-2"
@@ -375,10 +378,10 @@ static bool take_batch(struct um_srs_client *client, struct um_slice batch)
     }
     client->stats.invalid++;
     if (rc == UM_LBMSRS_UNKNOWN) {
-        log_line(client, &client->invalid_log, UM_LOG_WARNING, "Core-10403-25",
-                 "received an invalid Message ID (%u) from the", record.id);
+        log_line(client, false, UM_LOG_WARNING, "Core-10403-25", "received an invalid Message ID (%u) from the",
+                 record.id);
     } else {
-        log_line(client, &client->invalid_log, UM_LOG_WARNING, "Core-10403-24", "could not parse the data from the");
+        log_line(client, false, UM_LOG_WARNING, "Core-10403-24", "could not parse the data from the");
     }
     return false;
 }
@@ -394,8 +397,7 @@ static void reject_fragments(struct um_srs_client *client)
 static void on_invalid(struct um_srs_client *client, const char *what)
 {
     client->stats.invalid++;
-    log_line(client, &client->invalid_log, UM_LOG_WARNING, "Core-10403-02", "received an invalid message (%s) from the",
-             what);
+    log_line(client, false, UM_LOG_WARNING, "Core-10403-02", "received an invalid message (%s) from the", what);
     lose(client, what);
 }
 
@@ -404,12 +406,11 @@ static void on_registered(struct um_srs_client *client, const struct um_rsocket_
     struct um_lbmsrs_response response;
     if (!um_lbmsrs_decode_response(frame->data, &response)) {
         client->stats.invalid++;
-        log_line(client, &client->invalid_log, UM_LOG_WARNING, "Core-10403-31",
-                 "could not parse the registration response from the");
+        log_line(client, false, UM_LOG_WARNING, "Core-10403-31", "could not parse the registration response from the");
         fail(client);
         return;
     }
-    log_line(client, NULL, UM_LOG_INFO, "Core-10403-08", "received the initial connection from the");
+    log_line(client, true, UM_LOG_INFO, "Core-10403-08", "received the initial connection from the");
     client->state = UM_SRS_ACTIVE;
     client->active_ns = client->now_ns;
     client->due_ns = UM_NEVER;
@@ -465,7 +466,7 @@ static void on_error(struct um_srs_client *client, const struct um_rsocket_frame
     text[len] = '\0';
     snprintf(why, sizeof why, "error 0x%03x [%s]", frame->error, um_tr_printable(text, shown));
     if (client->state == UM_SRS_REGISTERING) {
-        log_line(client, &client->failed_log, UM_LOG_WARNING, "Core-10403-05", "was refused (%.160s) by the", why);
+        log_line(client, false, UM_LOG_WARNING, "Core-10403-05", "was refused (%.160s) by the", why);
     }
     lose(client, why);
 }
@@ -532,10 +533,10 @@ void um_srs_client_closed(struct um_srs_client *client, uint64_t now_ns, const c
 {
     client->now_ns = now_ns;
     if (client->state == UM_SRS_CONNECTING) {
-        log_line(client, &client->failed_log, UM_LOG_WARNING, "Core-10779-02",
-                 "is unable to initiate connection (%.120s) to the", why);
+        log_line(client, false, UM_LOG_WARNING, "Core-10779-02", "is unable to initiate connection (%.120s) to the",
+                 why);
     } else if (client->state == UM_SRS_REGISTERING) {
-        log_line(client, &client->failed_log, UM_LOG_WARNING, "Core-10403-05",
+        log_line(client, false, UM_LOG_WARNING, "Core-10403-05",
                  "is unable to send the initial registration request (%.120s) to the", why);
     }
     lose(client, why);
@@ -544,7 +545,7 @@ void um_srs_client_closed(struct um_srs_client *client, uint64_t now_ns, const c
 static void on_patience_over(struct um_srs_client *client)
 {
     bool connecting = client->state == UM_SRS_CONNECTING;
-    log_line(client, &client->failed_log, UM_LOG_WARNING, connecting ? "Core-10779-02" : "Core-10403-05",
+    log_line(client, false, UM_LOG_WARNING, connecting ? "Core-10779-02" : "Core-10403-05",
              connecting ? "is unable to initiate connection (no answer in 5 seconds) to the"
                         : "got no answer to the initial registration request in 5 seconds from the");
     fail(client);

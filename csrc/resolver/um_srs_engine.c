@@ -125,7 +125,7 @@ struct um_srs_peer *um_srs_engine_connect(struct um_srs_engine *engine, uint64_t
     if (peer == NULL) {
         char name[INET_ADDRSTRLEN];
         engine->stats.refused_connections++;
-        um_log_limited(&engine->stranger_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "SRS-um-7",
+        um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, "SRS-um-7",
                        "connection of %s:%u refused: too many, of this address or in all",
                        inet_ntop(AF_INET, &ip, name, sizeof(name)), port);
         if (address != NULL) {

@@ -9,9 +9,8 @@
 
 #define KEEPALIVE_MIN_MS 500u
 #define KEEPALIVE_MAX_MS 60000u
-#define LIFETIME_MAX_MS 600000u      /* nobody may be silent for longer, whatever the set-up says */
-#define UNREGISTERED_FRAME_MAX 1024u /* of who has not registered */
-#define STRANGER_LOG_NS (10 * UM_NS_PER_SEC)
+#define LIFETIME_MAX_MS 600000u       /* nobody may be silent for longer, whatever the set-up says */
+#define UNREGISTERED_FRAME_MAX 1024u  /* of who has not registered */
 #define RETRY_NS (60 * UM_NS_PER_SEC) /* from a record without room to the end of the connection */
 
 const char *srs_peer_name(const struct um_srs_peer *peer, char *out, size_t len)
@@ -91,7 +90,7 @@ static bool refuse(struct um_srs_peer *peer, uint64_t *counter, enum um_rsocket_
     if (counter != NULL) {
         (*counter)++;
     }
-    um_log_limited(&engine->stranger_log, engine->now_ns, STRANGER_LOG_NS, UM_LOG_WARNING, id, "client[%s] refused: %s",
+    um_log_limited(um_log_of_ip(peer->address->ip), engine->now_ns, UM_LOG_WARNING, id, "client[%s] refused: %s",
                    srs_peer_name(peer, name, sizeof(name)), why);
     struct um_rsocket_frame frame = {.type = UM_RSOCKET_ERROR, .stream = stream, .error = error};
     srs_send_frame(peer, &frame);
@@ -132,11 +131,9 @@ static void on_life(struct um_timer *timer, uint64_t now_ns)
     } else if (peer->heard_ns + peer->lifetime_ns <= now_ns) {
         char name[64];
         engine->stats.silent_clients++;
-        if (srs_may_log(engine)) {
-            um_log(UM_LOG_WARNING, "SRS-10386-7",
-                   "Connection to client lost: client[%s] has been silent for %" PRIu64 " ms",
-                   srs_peer_name(peer, name, sizeof(name)), (uint64_t)((now_ns - peer->heard_ns) / UM_NS_PER_MS));
-        }
+        um_log_limited(um_log_of_ip(peer->address->ip), now_ns, UM_LOG_WARNING, "SRS-10386-7",
+                       "Connection to client lost: client[%s] has been silent for %" PRIu64 " ms",
+                       srs_peer_name(peer, name, sizeof(name)), (uint64_t)((now_ns - peer->heard_ns) / UM_NS_PER_MS));
         srs_peer_close(peer, UM_RSOCKET_CONNECTION_ERROR);
     } else if (peer->retry_ns != 0 && peer->retry_ns <= now_ns) {
         srs_peer_close(peer, UM_RSOCKET_CONNECTION_ERROR);
@@ -360,10 +357,9 @@ static void on_batch(struct um_srs_peer *peer, struct um_slice batch)
     }
     if (rc != UM_LBMSRS_DONE) {
         peer->stats.invalid_messages++;
-        if (srs_may_log(peer->engine)) {
-            um_log(UM_LOG_WARNING, "SRS-10386-1005", "invalid message[%u] of client[%s]: the rest of its batch is lost",
-                   record.id, srs_peer_name(peer, name, sizeof(name)));
-        }
+        um_log_limited(um_log_of_ip(peer->address->ip), peer->engine->now_ns, UM_LOG_WARNING, "SRS-10386-1005",
+                       "invalid message[%u] of client[%s]: the rest of its batch is lost", record.id,
+                       srs_peer_name(peer, name, sizeof(name)));
     }
 }
 

@@ -9,7 +9,6 @@
 #define SUBSCRIPTION_CHARGE (sizeof(struct srs_subscription) + sizeof(struct srs_context))
 #define PATTERN_CHARGE (sizeof(struct srs_pattern) + 16384) /* with what the compiled one takes, about */
 #define SCAN_STEP 256
-#define PATTERN_LOG_NS (10 * UM_NS_PER_SEC)
 #define TOPIC_COST_NS (2 * UM_NS_PER_MS) /* of processor time, for all patterns with one new topic */
 #define COSTLY_NS (50 * 1000ull)         /* who takes less with a topic is not dropped */
 #define STEP_COST_NS (20 * UM_NS_PER_MS) /* for one pattern with the topics of one step */
@@ -120,12 +119,12 @@ static struct srs_pattern *make_pattern(struct um_srs_engine *engine, struct srs
     return pattern;
 }
 
-static void refuse_pattern(struct um_srs_engine *engine, struct um_slice text, const char *why)
+static void refuse_pattern(struct um_srs_engine *engine, uint32_t ip, struct um_slice text, const char *why)
 {
     char shown[256];
     engine->stats.refused_records++;
-    um_log_limited(&engine->refused_log, engine->now_ns, PATTERN_LOG_NS, UM_LOG_WARNING, "SRS-um-3",
-                   "pattern[%s] of a client refused: %s", um_tr_printable((const char *)text.ptr, shown), why);
+    um_log_limited(um_log_of_ip(ip), engine->now_ns, UM_LOG_WARNING, "SRS-um-3", "pattern[%s] of a client refused: %s",
+                   um_tr_printable((const char *)text.ptr, shown), why);
 }
 
 static struct srs_pattern *get_pattern(struct um_srs_peer *peer, struct um_slice text)
@@ -134,7 +133,7 @@ static struct srs_pattern *get_pattern(struct um_srs_peer *peer, struct um_slice
     struct srs_pattern *pattern = find_pattern(engine, text);
     struct um_pattern_error error;
     if (peer->session->pattern_count >= engine->config.max_session_patterns) {
-        refuse_pattern(engine, text, "its client has as many as are allowed");
+        refuse_pattern(engine, peer->session->address->ip, text, "its client has as many as are allowed");
         return NULL;
     }
     if (pattern != NULL) {
@@ -142,13 +141,14 @@ static struct srs_pattern *get_pattern(struct um_srs_peer *peer, struct um_slice
     }
     if (engine->patterns.count >= engine->config.max_patterns ||
         peer->address->patterns >= engine->config.max_address_patterns) {
-        refuse_pattern(engine, text, "there are as many different ones as are allowed, of its address or in all");
+        refuse_pattern(engine, peer->session->address->ip, text,
+                       "there are as many different ones as are allowed, of its address or in all");
         srs_refused(peer);
         return NULL;
     }
     struct um_pattern *compiled = um_pattern_compile((const char *)text.ptr, text.len, &error);
     if (compiled == NULL) {
-        refuse_pattern(engine, text, error.text);
+        refuse_pattern(engine, peer->session->address->ip, text, error.text);
         if (error.no_memory) {
             srs_refused(peer);
         }
@@ -267,7 +267,7 @@ void srs_on_wdr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
 static void drop_costly(struct um_srs_engine *engine, struct srs_pattern *pattern)
 {
     struct um_slice text = {(const uint8_t *)pattern->text, pattern->len};
-    refuse_pattern(engine, text, "it takes too long to match");
+    refuse_pattern(engine, pattern->address->ip, text, "it takes too long to match");
     bool last = false;
     while (!last) { /* the pattern goes with its last subscription */
         struct um_list *first = um_list_first(&pattern->subscriptions);

@@ -199,7 +199,6 @@ struct um_srs_engine {
     uint64_t bytes, last_number, round;
     uint64_t lines_second;
     unsigned lines;
-    struct um_log_limit stranger_log, refused_log;
     struct um_srs_stats stats;
     uint8_t *batch; /* of batch_bytes */
 };

@@ -397,11 +397,9 @@ void srs_on_service(struct um_timer *timer, uint64_t now_ns)
         if (peer->doomed) {
             char name[64];
             engine->stats.slow_clients++;
-            if (srs_may_log(engine)) {
-                um_log(UM_LOG_WARNING, "SRS-um-4",
-                       "client[%s] is too slow: %zu changes wait for it; its connection is closed",
-                       srs_peer_name(peer, name, sizeof(name)), peer->queue.count);
-            }
+            um_log_limited(um_log_of_ip(peer->address->ip), engine->now_ns, UM_LOG_WARNING, "SRS-um-4",
+                           "client[%s] is too slow: %zu changes wait for it; its connection is closed",
+                           srs_peer_name(peer, name, sizeof(name)), peer->queue.count);
             srs_peer_close(peer, UM_RSOCKET_CONNECTION_ERROR);
         }
     }

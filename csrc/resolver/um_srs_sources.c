@@ -190,10 +190,9 @@ static void refuse_source(struct um_srs_peer *peer, const struct um_lbmsrs_recor
     char name[64], topic[256];
     peer->engine->stats.refused_records++;
     peer->stats.invalid_messages++;
-    if (srs_may_log(peer->engine)) {
-        um_log(UM_LOG_WARNING, id, "SIR of client[%s] for topic[%s]: %s", srs_peer_name(peer, name, sizeof(name)),
-               um_tr_printable((const char *)record->topic.ptr, topic), why);
-    }
+    um_log_limited(um_log_of_ip(peer->address->ip), peer->engine->now_ns, UM_LOG_WARNING, id,
+                   "SIR of client[%s] for topic[%s]: %s", srs_peer_name(peer, name, sizeof(name)),
+                   um_tr_printable((const char *)record->topic.ptr, topic), why);
 }
 
 void srs_on_sir(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
@@ -230,10 +229,9 @@ static void refuse_delete(struct um_srs_peer *peer, const struct um_lbmsrs_recor
     char name[64], topic[256];
     (*counter)++;
     peer->stats.invalid_sdr++;
-    if (srs_may_log(peer->engine)) {
-        um_log(UM_LOG_INFO, "SRS-10386-1014", "SDR of client[%s] for topic[%s]: %s",
-               srs_peer_name(peer, name, sizeof(name)), um_tr_printable((const char *)record->topic.ptr, topic), why);
-    }
+    um_log_limited(um_log_of_ip(peer->address->ip), peer->engine->now_ns, UM_LOG_INFO, "SRS-10386-1014",
+                   "SDR of client[%s] for topic[%s]: %s", srs_peer_name(peer, name, sizeof(name)),
+                   um_tr_printable((const char *)record->topic.ptr, topic), why);
 }
 
 void srs_on_sdr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
@@ -337,10 +335,11 @@ void srs_on_slr(struct um_srs_peer *peer, const struct um_lbmsrs_record *record)
         engine->stats.leave_unknown_otid++;
         return;
     }
-    if (!srs_is(record->source, source->shape->source, source->shape->source_len) && srs_may_log(engine)) {
-        um_log(UM_LOG_INFO, "SRS-10655-2", "client[%s] leaves source[%s] of topic[%s], which is source[%s] by now",
-               srs_peer_name(peer, name, sizeof(name)), um_tr_printable((const char *)record->source.ptr, left),
-               um_tr_printable(source->topic->name, topic), um_tr_printable(source->shape->source, now));
+    if (!srs_is(record->source, source->shape->source, source->shape->source_len)) {
+        um_log_limited(um_log_of_ip(peer->address->ip), engine->now_ns, UM_LOG_INFO, "SRS-10655-2",
+                       "client[%s] leaves source[%s] of topic[%s], which is source[%s] by now",
+                       srs_peer_name(peer, name, sizeof(name)), um_tr_printable((const char *)record->source.ptr, left),
+                       um_tr_printable(source->topic->name, topic), um_tr_printable(source->shape->source, now));
     }
     if (leave_waits(peer, source)) {
         return;

@@ -7,7 +7,6 @@
 
 #define EXPIRED_IN_A_TURN 2000
 #define LINES_A_SECOND 100
-#define REFUSED_LOG_NS (10 * UM_NS_PER_SEC)
 
 /* ---- memory ------------------------------------------------------------------ */
 
@@ -19,8 +18,9 @@ void *srs_state_alloc(struct um_srs_engine *engine, struct srs_address *address,
     void *ptr = room ? um_calloc(1, size) : NULL;
     if (ptr == NULL) {
         engine->stats.refused_records++;
-        um_log_limited(&engine->refused_log, engine->now_ns, REFUSED_LOG_NS, UM_LOG_ERR, "SRS-um-1",
-                       "state refused to a client: %s", room ? "out of memory" : "its address or all have their bound");
+        um_log_limited(address != NULL ? um_log_of_ip(address->ip) : um_log_of_all(), engine->now_ns, UM_LOG_ERR,
+                       "SRS-um-1", "state refused to a client: %s",
+                       room ? "out of memory" : "its address or all have their bound");
         return NULL;
     }
     engine->bytes += charge;

@@ -105,7 +105,7 @@ void trc_age_remove(struct um_tr_cache *cache, struct trc_source *source)
 
 static void log_full(struct um_tr_cache *cache)
 {
-    um_log_limited(&cache->full_log, cache->now_ns, TRC_LOG_NS, UM_LOG_WARNING, "Resolver-12",
+    um_log_limited(um_log_of_all(), cache->now_ns, UM_LOG_WARNING, "Resolver-12",
                    "resolver cache: full with %zu sources, or one topic or address has more than its share: those not "
                    "heard of for the longest time are forgotten (%llu so far); are advertisements forged?",
                    cache->source_keys.count, (unsigned long long)cache->stats.cache_refused);

@@ -64,7 +64,7 @@ static bool contradicts(struct um_tr_cache *cache, const struct trc_source *sour
     if (memcmp(known.otid, told->otid, sizeof known.otid) == 0) {
         return false;
     }
-    um_log_limited(&cache->source_log, cache->now_ns, TRC_LOG_NS, UM_LOG_WARNING, "Core-6190-1",
+    um_log_limited(um_log_of_ip(told->told_by), cache->now_ns, UM_LOG_WARNING, "Core-6190-1",
                    "LBMR TIR contained inconsistent transport information.");
     return true;
 }

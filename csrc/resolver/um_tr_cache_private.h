@@ -14,8 +14,6 @@
 #include "resolver/um_tr_cache.h"
 #include "resolver/um_tr_otid.h"
 
-#define TRC_LOG_NS (10 * UM_NS_PER_SEC)
-
 /* Deferred freeing: objects removed while callbacks run. First in whatever is buried. */
 struct trc_grave {
     struct trc_grave *next;
@@ -156,7 +154,6 @@ struct um_tr_cache {
     uint8_t present; /* of these, in connection */
 
     struct um_tr_cache_stats stats;
-    struct um_log_limit source_log, full_log;
 };
 
 /* um_tr_cache.c */

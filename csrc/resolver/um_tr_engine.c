@@ -8,7 +8,6 @@
 
 #include "base/um_error.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define UDP_IP_HEADERS 28
 
 static const uint64_t lane_ticks[UM_TR_LANE_COUNT] = {
@@ -325,8 +324,7 @@ static void drop(struct um_tr_engine *engine, enum um_lbmr_fault fault, unsigned
     }
     inet_ntop(AF_INET, &from_ip, origin, sizeof origin);
     um_lbmr_fault_text(fault, detail, origin, from_port, len, text, sizeof text);
-    um_log_limited(&engine->fault_log[fault], engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, um_lbmr_fault_id(fault),
-                   "%s", text);
+    um_log_limited(um_log_of_ip(from_ip), engine->now_ns, UM_LOG_WARNING, um_lbmr_fault_id(fault), "%s", text);
 }
 
 /* Contexts with other encryption or compression settings are another world; daemons and routers belong to all. */
@@ -358,7 +356,7 @@ static void learn_domain(struct um_tr_engine *engine, const struct um_lbmr_trail
         um_log(UM_LOG_INFO, "Core-6259-7", "context resides in domain ID %u, learnt from topic resolution",
                engine->domain_id);
     } else if (engine->domain_id != trailer->domain_id) {
-        um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6259-8",
+        um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING, "Core-6259-8",
                        "domain ID %u of a peer ignored: this context resides in domain ID %u", trailer->domain_id,
                        engine->domain_id);
     }

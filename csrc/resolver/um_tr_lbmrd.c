@@ -17,15 +17,12 @@
 #include "resolver/um_tr_unicast.h"
 #include "wire/um_lbmr.h"
 
-#define UNKNOWN_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 struct lbmrd_socket {
     struct um_fd fd;
     struct um_tr_lbmrd *agent;
     uint32_t ip;   /* network order */
     uint16_t port; /* host order */
     bool open;
-    struct um_log_limit unknown_log;
 };
 
 struct um_tr_lbmrd {
@@ -103,7 +100,7 @@ static void on_datagram(void *arg, uint64_t now_ns, const uint8_t *data, size_t 
         um_tr_engine_count_unknown_sender(agent->engine);
         daemon_text(sock, daemon);
         inet_ntop(AF_INET, &from_ip, ip, sizeof ip);
-        um_log_limited(&sock->unknown_log, now_ns, UNKNOWN_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9013-8",
+        um_log_limited(um_log_of_ip(from_ip), now_ns, UM_LOG_WARNING, "Core-9013-8",
                        "Unicast resolver instance for lbmrd %s received datagram from unknown source %s:%u - dropping",
                        daemon, ip, from_port);
         return;

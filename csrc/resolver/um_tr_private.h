@@ -132,8 +132,6 @@ struct um_tr_engine {
     bool trailer_has_domain;
     uint8_t *buffer; /* datagram being built */
     struct um_tr_stats stats;
-    struct um_log_limit fault_log[UM_LBMR_FAULT_COUNT];
-    struct um_log_limit source_log;
     uint8_t ext_types_logged[32];
 };
 

@@ -7,7 +7,6 @@
 #include "base/um_error.h"
 #include "wire/um_transport_place.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define CLASS_D_FIRST 0xe0000000u /* multicast, reserved and broadcast addresses */
 
 _Static_assert(UM_TR_NAME_MAX == UM_LBMR_NAME_MAX, "a topic that the cache takes must fit into a record");
@@ -20,7 +19,7 @@ static void tell_portless(struct um_tr_engine *engine, const struct um_lbmr_tir 
 {
     bool late_join = (option->u.exfunc.functionality & UM_LBMR_EXFUNC_LATE_JOIN) != 0;
     char shown[256];
-    um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING,
+    um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING,
                    late_join ? "Core-5988-5" : "Core-6361-2",
                    "Topic Advertisement [%s] contains %s, but its port is set to zero: ignored",
                    um_tr_printable(tir->name, shown), late_join ? "late join" : "EXFUNC information");
@@ -107,7 +106,7 @@ void tr_take_tir(struct um_tr_engine *engine, const struct um_lbmr_tir *tir, uin
     read_info(tir, from_ip, &told.info);
     if (unreachable(&told.info)) {
         engine->stats.dropped_malformed++;
-        um_log_limited(&engine->source_log, engine->now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Resolver-13",
+        um_log_limited(um_log_of_ip(from_ip), engine->now_ns, UM_LOG_WARNING, "Resolver-13",
                        "advertisement of topic [%s] with an address or port that no source can have: dropped",
                        um_tr_printable(tir->name, shown));
         return;

@@ -301,7 +301,7 @@ static bool affordable(struct um_tr_engine *engine, const struct um_lbmr_tqr *qu
         return true;
     }
     engine->stats.refused_patterns++;
-    um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Resolver-15",
+    um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING, "Resolver-15",
                    "wildcard queries of others take too long: some are not answered (%llu so far)",
                    (unsigned long long)engine->stats.refused_patterns);
     return false;
@@ -314,7 +314,7 @@ static void distrust_patterns(struct um_tr_engine *engine, const struct um_lbmr_
     engine->stats.refused_patterns++;
     engine->patterns_trusted_ns = engine->now_ns + DISTRUST_NS;
     um_pattern_cache_drop(engine->pattern_cache, query->name, query->len);
-    um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Resolver-14",
+    um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING, "Resolver-14",
                    "wildcard query [%s] takes too long: dropped, and for a second all patterns not known to be good",
                    um_tr_printable(query->name, shown));
 }
@@ -330,7 +330,7 @@ static void search(struct um_tr_engine *engine, const struct um_lbmr_tqr *query,
     const struct um_pattern *pattern = um_pattern_cache_get(engine->pattern_cache, query->name, query->len, &error);
     if (pattern == NULL) {
         engine->stats.refused_patterns++;
-        um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3402",
+        um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING, "Core-5688-3402",
                        "LBMR WC TQR pcre_compile [%s] malformed [%zu][%s]. Dropping.",
                        um_tr_printable(query->name, shown), error.offset, error.text);
         return;
@@ -342,7 +342,7 @@ static void search(struct um_tr_engine *engine, const struct um_lbmr_tqr *query,
         int code = 0;
         enum um_pattern_result result = um_pattern_match(pattern, advert->name, advert->name_len, &code);
         if (result == UM_PATTERN_ERROR) {
-            um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3405",
+            um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING, "Core-5688-3405",
                            "LBMR WC TQR pcre_exec [%s][%s][%d] error %d", um_tr_printable(query->name, shown),
                            advert->name, advert->name_len, code);
             engine->stats.refused_patterns++;
@@ -365,7 +365,7 @@ void tr_take_wildcard_query(struct um_tr_engine *engine, const struct um_lbmr_tq
     char shown[256];
     if (query->pattern_type != LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE) {
         engine->stats.refused_patterns++;
-        um_log_limited(&engine->source_log, engine->now_ns, 10 * UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3404",
+        um_log_limited(um_log_of_ip(engine->from_ip), engine->now_ns, UM_LOG_WARNING, "Core-5688-3404",
                        "LBMR WC TQR Type 0x%x [%s] not understood. Dropping.", query->pattern_type,
                        um_tr_printable(query->name, shown));
         return;

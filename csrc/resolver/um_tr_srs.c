@@ -27,7 +27,6 @@
 #define READS_PER_PASS 4
 #define WRITES_PER_PASS 16
 #define CLOSE_WAIT_NS (250 * UM_NS_PER_MS) /* for all connections together, while the rest is told */
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 
 struct connection {
     struct um_tr_srs *srs;
@@ -59,7 +58,6 @@ struct um_tr_srs {
     struct um_command own_command;
     struct um_timer own_timer;
     bool none_told; /* that no server could be connected to */
-    struct um_log_limit text_log, domain_log;
     size_t count;
     struct connection connections[UM_SRS_SERVICES_MAX];
     uint8_t buffer[READ_SIZE];
@@ -262,7 +260,7 @@ static void learn_domain(struct um_tr_srs *srs, uint32_t domain_id)
                domain_id);
         return;
     }
-    um_log_limited(&srs->domain_log, um_loop_now(srs->loop), LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-10403-32",
+    um_log_limited(um_log_of_all(), um_loop_now(srs->loop), UM_LOG_WARNING, "Core-10403-32",
                    "Domain ID %u from SRS Controller (%p) ignored; context resides in Domain ID %u.", domain_id,
                    (void *)srs, known);
 }
@@ -387,7 +385,7 @@ static bool tellable(struct um_tr_srs *srs, const char *what, const char *text, 
         return true;
     }
     um_log_limited(
-        &srs->text_log, um_loop_now(srs->loop), LOG_INTERVAL_NS, UM_LOG_WARNING, "Resolver-20",
+        um_log_of_all(), um_loop_now(srs->loop), UM_LOG_WARNING, "Resolver-20",
         "resolution servers cannot be told of %s [%.60s]: they know names of up to %d characters and patterns "
         "of type pcre",
         what, um_tr_printable(text, shown), UM_SRS_TEXT_MAX);

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import os
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def run_module(path: Path, report: Path) -> dict[str, tuple[str, str]]:
     if process.returncode not in (0, 1):
         found[""] = ("failure", f"pytest ended with {process.returncode}:\n{words}")
     return found
+
+
+@pytest.fixture(autouse=True)
+def log_begins_anew() -> None:
+    """Of what others cause a process logs one line a minute: a test hears of it also when the one before has. Whoever
+    takes the lines has been told of nothing.
+    """
+    logs = sys.modules.get("um_cffi.logs")
+    if logs is not None and logs._bridge is not None:
+        logs.lib.um_py_log_to(logs._bridge._queue)
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:

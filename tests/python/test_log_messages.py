@@ -19,6 +19,11 @@ DOCUMENTED = {
     "an unknown option of a file is ignored": ["Core-5626-1"],
     "one of several interfaces was picked": ["Core-5688-1833"],
     "a socket buffer is smaller than asked for": ["Core-5688-3274", "Core-5688-3290", "Core-5688-3309"],
+    "a socket buffer cannot be set": ["Core-5688-3273", "Core-5688-3289", "Core-5688-3308"],
+    "no free port, none that can be had": ["Core-5688-3300", "Core-5688-3302", "Core-5688-3267"],
+    "loss was forced by a limit": ["Core-7506-2"],
+    "an unknown source is asked for its last number": ["Core-7427-1"],
+    "an allocation failed": ["Core-10055-131"],
     "a connection of TCP failed": ["Core-5688-3245", "Core-5688-3247"],
     "datagrams could not be sent": ["Core-5688-3330"],
     "a packet of the resolver is not good": ["Core-5688-3377", "Core-5688-3378", "Core-5688-3384", "Core-5688-3387"],
@@ -59,3 +64,9 @@ def test_every_row_has_a_cause_and_room_for_a_remedy() -> None:
 @pytest.mark.parametrize("meaning", sorted(DOCUMENTED))
 def test_documented_identifiers_are_in_use(meaning: str) -> None:
     assert set(DOCUMENTED[meaning]) <= set(log_ids())
+
+
+def test_each_identifier_has_a_place_where_lines_are_counted() -> None:
+    header = (ROOT / "csrc" / "base" / "um_log_limits.h").read_text()
+    places = re.search(r"#define UM_LOG_IDS (\d+)", header)
+    assert places is not None and len(log_ids()) < int(places.group(1))

@@ -25,7 +25,6 @@
 #define SNAPSHOT_MIN_NS (100 * UM_NS_PER_MS) /* between two snapshots of a category: those meanwhile are one */
 #define ROOM_NS (10 * UM_NS_PER_MS)          /* where a receiver is slow, the source is tried again after that */
 #define PATIENCE_NS (5 * UM_NS_PER_SEC)      /* for all records of a publication; those left over are lost */
-#define LOG_NS (60 * UM_NS_PER_SEC)
 
 struct srs_monitor {
     struct um_loop *loop;
@@ -40,20 +39,18 @@ struct srs_monitor {
     uint64_t patience_ns;        /* until when this publication may wait for receivers */
     uint64_t snapshot_ns[SRS_INTERVAL_COUNT];
     uint64_t published, lost_records;
-    struct um_log_limit send_log;
 
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct srs_settings settings;               /* [lock] with the intervals in force; its texts are the daemon's */
-    uint64_t due_ns[SRS_INTERVAL_COUNT];        /* [lock] UM_NEVER: off */
-    bool asked[SRS_INTERVAL_COUNT];             /* [lock] for a snapshot */
-    bool stopping;                              /* [lock] */
-    struct srs_event *events;                   /* [lock] ring of EVENTS_MAX */
-    unsigned event_head, event_count;           /* [lock] */
-    uint64_t lost_events, told_events;          /* [lock] no room; those a line has told of */
-    uint64_t command_second, commands;          /* context's thread */
-    uint64_t unanswered;                        /* context's thread */
-    struct um_log_limit command_log, event_log; /* context's thread; monitor's thread */
+    struct srs_settings settings;        /* [lock] with the intervals in force; its texts are the daemon's */
+    uint64_t due_ns[SRS_INTERVAL_COUNT]; /* [lock] UM_NEVER: off */
+    bool asked[SRS_INTERVAL_COUNT];      /* [lock] for a snapshot */
+    bool stopping;                       /* [lock] */
+    struct srs_event *events;            /* [lock] ring of EVENTS_MAX */
+    unsigned event_head, event_count;    /* [lock] */
+    uint64_t lost_events, told_events;   /* [lock] no room; those a line has told of */
+    uint64_t command_second, commands;   /* context's thread */
+    uint64_t unanswered;                 /* context's thread */
 };
 
 /* ---- publishing --------------------------------------------------------------------- */
@@ -93,7 +90,7 @@ static void publish(void *arg, const struct srs_record *record)
         monitor->published++;
     } else {
         monitor->lost_records++;
-        um_log_limited(&monitor->send_log, um_clock_ns(), LOG_NS, UM_LOG_ERR, "SRS-um-19",
+        um_log_limited(um_log_of(srs_category_name(record->category)), um_clock_ns(), UM_LOG_ERR, "SRS-um-19",
                        "a record of %s was not published: %s", srs_category_name(record->category),
                        text == NULL ? "out of memory" : lbm_errmsg());
     }
@@ -128,7 +125,7 @@ static void publish_events(struct srs_monitor *monitor)
     monitor->told_events = monitor->lost_events;
     pthread_mutex_unlock(&monitor->lock);
     if (lost > 0) {
-        um_log_limited(&monitor->event_log, um_clock_ns(), LOG_NS, UM_LOG_WARNING, "SRS-um-20",
+        um_log_limited(um_log_of_all(), um_clock_ns(), UM_LOG_WARNING, "SRS-um-20",
                        "%" PRIu64 " connection events were not published: more than %u between two publications", lost,
                        EVENTS_MAX);
     }
@@ -273,7 +270,7 @@ static int on_command(lbm_context_t *ctx, lbm_msg_t *msg, void *clientd)
     struct srs_command command;
     if (msg->type != LBM_MSG_REQUEST || !has_budget(monitor)) {
         monitor->unanswered++;
-        um_log_limited(&monitor->command_log, um_clock_ns(), LOG_NS, UM_LOG_WARNING, "SRS-um-18",
+        um_log_limited(um_log_of(msg->source), um_clock_ns(), UM_LOG_WARNING, "SRS-um-18",
                        "a command of [%s] was not answered: it is no request, or there are more than %u in a second "
                        "(%" PRIu64 " so far)",
                        msg->source, COMMANDS_A_SECOND, monitor->unanswered);

@@ -41,7 +41,6 @@ struct srs_server {
     struct um_timer timer;
     struct um_list connections, dead; /* dead ones are freed when nothing is on the stack that may look at them */
     struct um_timer burial;
-    struct um_log_limit pause_log;
     uint8_t buffer[READ_BYTES];
 };
 
@@ -246,8 +245,7 @@ static void on_stream(struct um_stream_listener *listener, struct um_stream *str
 
 static void on_pause(struct um_stream_listener *listener, int err, uint64_t now_ns)
 {
-    struct srs_server *server = UM_CONTAINER_OF(listener, struct srs_server, listener);
-    um_log_limited(&server->pause_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_ERR, "SRS-um-8",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_ERR, "SRS-um-8",
                    "no connection can be accepted for now: %s: raise the limit of open files (ulimit -n)",
                    strerror(err));
 }

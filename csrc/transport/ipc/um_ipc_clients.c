@@ -167,12 +167,12 @@ void um_ipc_clients_tell(struct um_ipc_src_session *session)
     tell_gone(session);
     if (news.deaf_pid != 0) {
         um_log_limited(
-            &session->signal_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-651",
+            um_log_of(session->segment.path), um_clock_ns(), UM_LOG_WARNING, "Core-5688-651",
             "%s: the receiver of process %u cannot be woken (%s): it will look by itself, four times a second",
             session->segment.path, news.deaf_pid, news.deaf_why);
     }
     if (news.slow_pid != 0) {
-        um_log_limited(&session->slow_log, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-5688-655",
+        um_log_limited(um_log_of(session->segment.path), um_clock_ns(), UM_LOG_NOTICE, "Core-5688-655",
                        "%s: waiting for the receiver of process %u, which has not read for %llu ms (receiver-paced)",
                        session->segment.path, news.slow_pid, (unsigned long long)news.slow_ms);
     }

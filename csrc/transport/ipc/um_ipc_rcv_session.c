@@ -16,7 +16,6 @@
 #define DATAGRAM_MAX 65535u
 #define RECORDS_PER_PASS 64
 #define PUBLISH_EVERY 16 /* records, receiver-paced: how long the source is left in the dark about our position */
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
 
 static struct um_ipc_rcv_session *rcv_of(const struct um_rcv_session *session)
 {
@@ -56,8 +55,8 @@ static bool deliver(struct um_ipc_rcv_session *rcv, const uint8_t *at, size_t le
                 return false;
             }
         } else {
-            um_log_limited(&rcv->malformed_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5688-657",
-                           "%s: dropped %s", rcv->shm.base.source,
+            um_log_limited(um_log_of(rcv->shm.base.source), now_ns, UM_LOG_WARNING, "Core-5688-657", "%s: dropped %s",
+                           rcv->shm.base.source,
                            rc == UM_LBMC_BAD ? "a message with a malformed or unknown header"
                                              : "the rest of a datagram in which no message header was found");
             if (!um_rcv_session_malformed(&rcv->shm.base) || rc != UM_LBMC_BAD) {
@@ -87,7 +86,8 @@ static void publish_position(struct um_ipc_rcv_session *rcv)
 
 static void lost(struct um_ipc_rcv_session *rcv, uint64_t now_ns, int level, const char *id, const char *why)
 {
-    um_log(level, id, "%s: %s: session ended", rcv->shm.base.source, why);
+    um_log_limited(um_log_of(rcv->shm.base.source), now_ns, level, id, "%s: %s: session ended", rcv->shm.base.source,
+                   why);
     um_rcv_session_lost(&rcv->shm.base, now_ns);
 }
 
@@ -96,7 +96,7 @@ static void note_overruns(struct um_ipc_rcv_session *rcv, uint64_t now_ns)
 {
     rcv->overruns_logged = rcv->reader.overruns;
     um_log_limited(
-        &rcv->overrun_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5688-658",
+        um_log_of(rcv->shm.base.source), now_ns, UM_LOG_WARNING, "Core-5688-658",
         "%s: this receiver is too slow: the source came round and overwrote what was not read yet; %llu "
         "datagrams in %llu times so far (transport_lbtipc_transmission_window_size, transport_lbtipc_behavior)",
         rcv->shm.base.source, (unsigned long long)rcv->reader.datagrams_overrun,
@@ -275,8 +275,7 @@ static int attach(struct um_ipc_rcv_session *rcv)
 /* Joining is tried again with every advertisement, so the reason is told now and then only. */
 static void tell_refusal(void)
 {
-    static struct um_log_limit limit;
-    um_log_limited(&limit, um_clock_ns(), LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5688-602", "LBT-IPC: not joined: %s",
+    um_log_limited(um_log_of_all(), um_clock_ns(), UM_LOG_WARNING, "Core-5688-602", "LBT-IPC: not joined: %s",
                    um_errmsg());
 }
 

@@ -22,17 +22,16 @@ struct um_ipc_receivers {
 
 struct um_ipc_rcv_session {
     struct um_shm_rcv_session shm;
-    bool waits;                                     /* fixed: the source waits for us (receiver-paced) */
-    bool greeted;                                   /* poller: the first look was made */
-    struct um_ipc_reader reader;                    /* poller */
-    struct um_buf *buf;                             /* [loop] */
-    uint32_t used;                                  /* [loop] bytes of buf that messages may refer to */
-    uint64_t timeout_ns;                            /* activity timeout; 0: none */
-    uint64_t activity;                              /* [loop] as last seen */
-    uint64_t active_ns;                             /* [loop] when the source was last known to be active */
-    uint64_t overruns_logged;                       /* [loop] */
-    uint64_t datagrams;                             /* [loop] */
-    struct um_log_limit malformed_log, overrun_log; /* [loop] */
+    bool waits;                  /* fixed: the source waits for us (receiver-paced) */
+    bool greeted;                /* poller: the first look was made */
+    struct um_ipc_reader reader; /* poller */
+    struct um_buf *buf;          /* [loop] */
+    uint32_t used;               /* [loop] bytes of buf that messages may refer to */
+    uint64_t timeout_ns;         /* activity timeout; 0: none */
+    uint64_t activity;           /* [loop] as last seen */
+    uint64_t active_ns;          /* [loop] when the source was last known to be active */
+    uint64_t overruns_logged;    /* [loop] */
+    uint64_t datagrams;          /* [loop] */
 };
 
 static inline struct um_ipc_rcv_session *um_ipc_rcv_session_of(struct um_shm_rcv_session *session)

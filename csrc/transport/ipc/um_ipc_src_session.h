@@ -38,20 +38,19 @@ struct um_ipc_src_session {
     size_t window;                 /* fixed: the option */
     /* Datagrams for which receivers have left no room yet (receiver-paced), in order; base.blocked while any. Lock. */
     struct um_datagram *stuck, *stuck_last;
-    uint64_t stuck_since_ns;                  /* lock: no datagram has left since */
-    uint64_t stuck_ns;                        /* lock: time for which something was stuck */
-    uint64_t receivers_lost;                  /* lock: gone without leaving */
-    struct um_ipc_client *clients;            /* by slot */
-    uint16_t *active;                         /* lock: slots in use, base.clients of them */
-    uint32_t epoch;                           /* lock: join_epoch when the slots were looked at last */
-    bool clients_changed;                     /* lock: CONNECT and DISCONNECT to be reported by the loop */
-    uint64_t datagrams_sent, bytes_sent;      /* lock */
-    struct um_timer client_timer;             /* [loop] looks for new and dead receivers */
-    struct um_timer sm_timer;                 /* [loop] */
-    struct um_timer stuck_timer;              /* [loop] armed while something is stuck and no thread waits */
-    uint64_t reaped_ns;                       /* [loop] when client_timer looked for the dead */
-    struct um_ipc_news news;                  /* lock */
-    struct um_log_limit signal_log, slow_log; /* [loop] */
+    uint64_t stuck_since_ns;             /* lock: no datagram has left since */
+    uint64_t stuck_ns;                   /* lock: time for which something was stuck */
+    uint64_t receivers_lost;             /* lock: gone without leaving */
+    struct um_ipc_client *clients;       /* by slot */
+    uint16_t *active;                    /* lock: slots in use, base.clients of them */
+    uint32_t epoch;                      /* lock: join_epoch when the slots were looked at last */
+    bool clients_changed;                /* lock: CONNECT and DISCONNECT to be reported by the loop */
+    uint64_t datagrams_sent, bytes_sent; /* lock */
+    struct um_timer client_timer;        /* [loop] looks for new and dead receivers */
+    struct um_timer sm_timer;            /* [loop] */
+    struct um_timer stuck_timer;         /* [loop] armed while something is stuck and no thread waits */
+    uint64_t reaped_ns;                  /* [loop] when client_timer looked for the dead */
+    struct um_ipc_news news;             /* lock */
 };
 
 /* um_ipc_clients.c */

@@ -11,12 +11,8 @@
 
 enum { MODE_INCLUDE = 0, MODE_EXCLUDE = 1 };
 
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
-#define INIT_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC) /* what sources say of themselves, as often as they like */
-
 static bool send_request(struct um_rcv_session *session, struct um_unicast *unicast, uint32_t tidx, bool include)
 {
-    static struct um_log_limit limit;
     uint8_t message[20];
     struct um_lbmc_ssf_creq creq = {.mode = include ? MODE_INCLUDE : MODE_EXCLUDE,
                                     .transport_idx = session->filter.transport_idx,
@@ -27,7 +23,7 @@ static bool send_request(struct um_rcv_session *session, struct um_unicast *unic
                              sizeof message) == 0) {
         return true;
     }
-    um_log_limited(&limit, um_clock_ns(), LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9002-4",
+    um_log_limited(um_log_of(session->source), um_clock_ns(), UM_LOG_WARNING, "Core-9002-4",
                    "%s[%u]: the request to %s this topic was not sent: %s", session->source, tidx,
                    include ? "receive" : "stop", um_errmsg());
     return false;
@@ -89,8 +85,7 @@ void um_rcv_filter_on_init(struct um_rcv_session *session, struct um_unicast *un
     }
     if (init->port == 0) {
         um_log_limited(
-            &session->owner->portless_log, um_loop_now(session->owner->env->loop), INIT_LOG_INTERVAL_NS, UM_LOG_WARNING,
-            "Core-5988-2",
+            um_log_of(session->source), um_loop_now(session->owner->env->loop), UM_LOG_WARNING, "Core-5988-2",
             "%s filters at the source but has no request port (request_tcp_bind_request_port 0 there): none of its "
             "messages will arrive",
             session->source);
@@ -104,8 +99,7 @@ void um_rcv_filter_on_init(struct um_rcv_session *session, struct um_unicast *un
     session->filter.from_ip = session->ops->local_ip != NULL ? session->ops->local_ip(session) : 0;
     if (init->ip == 0) {
         session->filter.ip = session->key.ip;
-        um_log_limited(&session->owner->addressless_log, um_loop_now(session->owner->env->loop), INIT_LOG_INTERVAL_NS,
-                       UM_LOG_INFO, "Core-7421-1",
+        um_log_limited(um_log_of(session->source), um_loop_now(session->owner->env->loop), UM_LOG_INFO, "Core-7421-1",
                        "%s gave no address for filter requests: they go to the session's address", session->source);
     }
     um_rcv_filter_include_all(session, unicast);

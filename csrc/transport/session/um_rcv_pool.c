@@ -14,8 +14,6 @@
 
 #define FAILURES_MAX 4096u /* remembered; beyond, the oldest is tried again earlier */
 
-#define FAILURE_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 /* Filter requests that could not be sent are repeated after this. */
 #define FILTER_RETRY_NS UM_NS_PER_SEC
 
@@ -206,8 +204,8 @@ void um_rcv_session_over(struct um_rcv_session *session, uint64_t now_ns)
 void um_rcv_session_tell_failure(struct um_rcv_session *session, int level, const char *id, const char *what,
                                  const char *why, uint64_t now_ns)
 {
-    um_log_limited(&session->owner->failure_log, now_ns, FAILURE_LOG_INTERVAL_NS, session->again ? UM_LOG_INFO : level,
-                   id, "%s: %s: %s", session->source, what, why);
+    um_log_limited(um_log_of(session->source), now_ns, session->again ? UM_LOG_INFO : level, id, "%s: %s: %s",
+                   session->source, what, why);
 }
 
 void um_rcv_stream_leave(struct um_rcv_stream *stream)

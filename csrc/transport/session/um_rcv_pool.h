@@ -17,7 +17,6 @@ struct um_rcv_sessions {
     struct um_rcv_transports *transports;
     struct um_timer filter_timer; /* armed while a session's filter requests are to be repeated */
     unsigned unavailable_logged;  /* bit per transport type */
-    struct um_log_limit failure_log, portless_log, addressless_log; /* the last two: um_rcv_filter.c */
 };
 
 /* Nobody works on the session, which has ended. */

@@ -97,7 +97,7 @@ static void on_control(struct um_rcv_session *session, const struct um_lbmc_msg 
 static void on_unsupported(struct um_rcv_session *session, const struct um_lbmc_msg *msg, uint64_t now_ns)
 {
     session->msgs_unsupported++;
-    um_log_limited(&session->unsupported_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-9002-9",
+    um_log_limited(um_log_of(session->source), now_ns, UM_LOG_WARNING, "Core-9002-9",
                    "%s: messages of type %u are of no use to this version: %llu ignored so far", session->source,
                    msg->type, (unsigned long long)session->msgs_unsupported);
 }

@@ -143,7 +143,6 @@ struct um_rcv_session {
     uint64_t bytes_rcved, msgs_rcved, msgs_no_topic, reqs_rcved;
     uint64_t msgs_malformed;
     uint64_t msgs_unsupported; /* of types this version has no use for */
-    struct um_log_limit unsupported_log;
     char source[UM_SOURCE_STRING_MAX];
 };
 

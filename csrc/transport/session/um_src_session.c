@@ -176,8 +176,7 @@ void um_src_stream_detach(struct um_src_stream *stream)
     um_list_remove(&stream->node);
     um_src_session_unlock(session);
     if (dropped > 0) {
-        static struct um_log_limit limit;
-        um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-5688-3933",
+        um_log_limited(um_log_of_all(), um_clock_ns(), UM_LOG_ERR, "Core-5688-3933",
                        "topic index %u: source deleted without memory to send the %zu bytes of an explicit batch",
                        stream->tidx, dropped);
     }

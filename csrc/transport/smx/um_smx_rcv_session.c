@@ -14,8 +14,6 @@
 #include "transport/smx/um_smx_ring.h"
 
 #define WATCH_NS UM_NS_PER_SEC
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
-#define REFUSAL_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
 #define CONTROL_RETRY_NS (500 * UM_NS_PER_MS) /* shorter than the wait before a join is tried again */
 #define BURST 256                             /* messages of a session before the others have their turn */
 #define LINGER 256 /* looks at an empty ring before a read ends, when there is but one ring and no batch to hand on */
@@ -30,14 +28,12 @@ struct um_smx_receivers {
     uint64_t wall_ns;            /* [loop] time of day at the last look at the clock */
     unsigned linger;             /* [loop] looks at an empty ring before a read ends */
     uint64_t next_control_ns;    /* [loop] the control object is not tried again before, if it could not be made */
-    struct um_log_limit control_limit;
 };
 
 struct smx_receiver {
     struct um_shm_rcv_session shm;
     bool count;            /* transport_lbtsmx_message_statistics_enabled */
     uint64_t unknown_told; /* of reader.unknown, counted as malformed */
-    struct um_log_limit malformed_limit;
     struct um_smx_reader reader;
     struct um_lbmc_msg msg; /* as the streams expect it; only the changing fields are written */
     struct um_timer start_timer, watch_timer;
@@ -80,13 +76,13 @@ static void tell_unknown(struct smx_receiver *receiver, uint64_t now_ns)
     }
     receiver->shm.base.msgs_malformed += receiver->reader.unknown - receiver->unknown_told;
     receiver->unknown_told = receiver->reader.unknown;
-    um_log_limited(&receiver->malformed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6976-120",
+    um_log_limited(um_log_of(receiver->shm.base.source), now_ns, UM_LOG_WARNING, "Core-6976-120",
                    "%s: records of an unknown type are passed over", receiver->shm.base.source);
 }
 
 static void corrupt(struct smx_receiver *receiver, uint64_t now_ns)
 {
-    um_log_limited(&receiver->malformed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-6976-147",
+    um_log_limited(um_log_of(receiver->shm.base.source), now_ns, UM_LOG_ERR, "Core-6976-147",
                    "%s: what lies at position %llu of the ring is no record: session left", receiver->shm.base.source,
                    (unsigned long long)receiver->reader.pos);
     um_rcv_session_malformed(&receiver->shm.base);
@@ -377,7 +373,7 @@ static void show_context(struct um_smx_receivers *receivers)
     }
     receivers->next_control_ns = now_ns + CONTROL_RETRY_NS;
     if (um_shm_control_create(&receivers->poller.control, UM_SHM_SMX) != 0) {
-        um_log_limited(&receivers->control_limit, now_ns, REFUSAL_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6976-148",
+        um_log_limited(um_log_of_all(), now_ns, UM_LOG_WARNING, "Core-6976-148",
                        "tools will not see this context for now: %s", um_errmsg());
     }
 }
@@ -418,16 +414,16 @@ static void on_watch_timer(struct um_timer *timer, uint64_t now_ns)
         return;
     }
     if (!alive) {
-        um_log(UM_LOG_NOTICE, "Core-6976-149", "%s: the process of the source is gone: session ended",
-               receiver->shm.base.source);
+        um_log_limited(um_log_of(receiver->shm.base.source), now_ns, UM_LOG_NOTICE, "Core-6976-149",
+                       "%s: the process of the source is gone: session ended", receiver->shm.base.source);
         um_shm_unlink(&receiver->shm.segment);
         end_session(receiver, now_ns);
         return;
     }
     if (now_ns - receiver->last_active_ns >= receiver->activity_timeout_ns) {
-        um_log(UM_LOG_INFO, "Core-6976-151",
-               "%s: no activity for %llu ms (transport_lbtsmx_activity_timeout): session ended",
-               receiver->shm.base.source, (unsigned long long)(receiver->activity_timeout_ns / UM_NS_PER_MS));
+        um_log_limited(um_log_of(receiver->shm.base.source), now_ns, UM_LOG_INFO, "Core-6976-151",
+                       "%s: no activity for %llu ms (transport_lbtsmx_activity_timeout): session ended",
+                       receiver->shm.base.source, (unsigned long long)(receiver->activity_timeout_ns / UM_NS_PER_MS));
         um_rcv_session_lost(&receiver->shm.base, now_ns);
         return;
     }
@@ -474,9 +470,8 @@ static int attach(struct smx_receiver *receiver, const struct um_rcv_session_key
         return -1;
     }
     if (um_shm_rcv_session_take_slot(&receiver->shm, UM_SHM_SLOT_BUSY_WAIT, &start) != 0) {
-        static struct um_log_limit limit;
-        um_log_limited(&limit, um_clock_ns(), REFUSAL_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-6976-114",
-                       "joining failed: %s", um_errmsg());
+        um_log_limited(um_log_of_all(), um_clock_ns(), UM_LOG_WARNING, "Core-6976-114", "joining failed: %s",
+                       um_errmsg());
         return -1;
     }
     um_smx_reader_init(&receiver->reader, &receiver->shm.segment, &receiver->shm.segment.slots[receiver->shm.slot],

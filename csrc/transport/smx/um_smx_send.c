@@ -17,7 +17,6 @@
 
 unsigned um_smx_reap(struct um_smx_src_session *session)
 {
-    static struct um_log_limit limit;
     unsigned gone = 0;
     if (!um_shm_claim(&session->reaping)) {
         return 0; /* somebody is at it */
@@ -26,7 +25,7 @@ unsigned um_smx_reap(struct um_smx_src_session *session)
         uint32_t pid = um_shm_slot_pid(&session->segment.slots[i]);
         if (um_shm_slot_reap(&session->segment, i)) {
             gone++;
-            um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-6976-145",
+            um_log_limited(um_log_of(session->segment.path), um_clock_ns(), UM_LOG_NOTICE, "Core-6976-145",
                            "LBT-SMX:%x:%u: receiver in process %u is gone: its slot is free",
                            session->segment.session_id, session->segment.transport_id, pid);
         }
@@ -53,13 +52,12 @@ static void note_evictions(struct um_smx_src_session *session)
 
 void um_smx_tell_evictions(struct um_smx_src_session *session)
 {
-    static struct um_log_limit limit;
     um_src_session_lock(&session->base);
     uint32_t count = session->evictions_untold;
     session->evictions_untold = 0;
     um_src_session_unlock(&session->base);
     if (count > 0) {
-        um_log_limited(&limit, um_clock_ns(), UM_NS_PER_SEC, UM_LOG_ERR, "Core-6976-146",
+        um_log_limited(um_log_of(session->segment.path), um_clock_ns(), UM_LOG_ERR, "Core-6976-146",
                        "LBT-SMX:%x:%u: %u receivers wrote an impossible position and lost their slots",
                        session->segment.session_id, session->segment.transport_id, count);
     }

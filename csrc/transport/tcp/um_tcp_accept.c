@@ -86,12 +86,12 @@ static void join(struct um_tcp_src_session *session, struct um_tcp_client *clien
     um_src_session_unlock(&session->base);
 }
 
-static void tell_refused(struct um_tcp_src_session *session, const char *why, uint64_t now_ns)
+static void tell_refused(struct um_tcp_src_session *session, uint32_t ip, const char *why, uint64_t now_ns)
 {
     um_src_session_lock(&session->base);
     session->base.drops.unopened++;
     um_src_session_unlock(&session->base);
-    um_log_limited(&session->refused_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_ERR, "Core-5688-3931",
+    um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_ERR, "Core-5688-3931",
                    "TCP source port %u: a receiver's connection was closed: %s", session->port, why);
 }
 
@@ -114,7 +114,7 @@ static void count_unopened(struct um_tcp_client *client, const char *why, uint64
     um_src_session_lock(&session->base);
     session->base.drops.unopened++;
     um_src_session_unlock(&session->base);
-    um_log_limited(&session->opening_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3934",
+    um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-5688-3934",
                    "%s: connection given up before its first byte: %s", client->text, why);
 }
 
@@ -130,7 +130,7 @@ static bool admit(struct um_tcp_client *client)
 {
     struct um_tcp_src_session *session = client->session;
     if (!room_for_client(session)) {
-        tell_refused(session, "out of memory", um_loop_now(session->base.env->loop));
+        tell_refused(session, client->ip, "out of memory", um_loop_now(session->base.env->loop));
         free_unopened(client);
         return false;
     }
@@ -239,12 +239,12 @@ static void take_client(struct um_stream_listener *listener, struct um_stream *s
     }
     if (client == NULL) {
         um_stream_close(stream, UM_STREAM_NOW);
-        tell_refused(session, "out of memory", now_ns);
+        tell_refused(session, peer->sin_addr.s_addr, "out of memory", now_ns);
         return;
     }
     set_socket_options(session, stream->fd);
     if (um_loop_add_fd(listener->loop, &client->ufd, um_stream_interest(stream, UM_FD_READ)) != 0) {
-        tell_refused(session, um_errmsg(), now_ns);
+        tell_refused(session, client->ip, um_errmsg(), now_ns);
         free_unopened(client);
         return;
     }
@@ -261,7 +261,7 @@ static void take_client(struct um_stream_listener *listener, struct um_stream *s
 static void on_pause(struct um_stream_listener *listener, int err, uint64_t now_ns)
 {
     struct um_tcp_src_session *session = UM_CONTAINER_OF(listener, struct um_tcp_src_session, listener);
-    um_log_limited(&session->accept_log, now_ns, 10 * UM_NS_PER_SEC, UM_LOG_ERR, "Core-5688-3242",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_ERR, "Core-5688-3242",
                    "TCP source port %u: accept failed: %s; trying again (raise the limit of open files?)",
                    session->port, strerror(err));
 }

@@ -17,13 +17,13 @@ static void ignore_message(struct um_tcp_client *client, uint8_t type, uint8_t n
     session->base.drops.ignored_from_clients++;
     um_src_session_unlock(&session->base);
     if (type != UM_LBMC_CONTROL && type != UM_LBMC_EOT) {
-        um_log_limited(&session->data_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-6937-32",
+        um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-6937-32",
                        "%s sent a data message to a source: ignored", client->text);
     } else if (next_hdr == UM_LBMC_HDR_TCP_SID) {
-        um_log_limited(&session->sid_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-6937-10",
+        um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-6937-10",
                        "%s sent a session id header that is not well formed: ignored", client->text);
     } else {
-        um_log_limited(&session->control_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-6937-33",
+        um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-6937-33",
                        "%s sent a control message (header 0x%02x) that a source does not know: ignored", client->text,
                        next_hdr);
     }
@@ -49,12 +49,12 @@ static bool parse(struct um_tcp_client *client, uint64_t now_ns)
         size_t left = client->in_len - at;
         enum um_lbmc_rc rc = um_lbmc_decode(client->in + at, left, &msg);
         if (rc == UM_LBMC_FRAMING && client->in[at] == UM_STREAM_TLS_BYTE) {
-            um_log_limited(&client->session->corrupt_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-9565-38",
+            um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-9565-38",
                            "%s: the other side uses TLS, this context has use_tls 0: connection closed", client->text);
             return false;
         }
         if (rc == UM_LBMC_FRAMING) {
-            um_log_limited(&client->session->corrupt_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-6036-1",
+            um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-6036-1",
                            "%s: the stream is not LBMC (starts with %02x %02x): closing the connection", client->text,
                            client->in[at], left > 1 ? client->in[at + 1] : 0);
             return false;
@@ -127,8 +127,8 @@ static void tell_end(struct um_tcp_client *client, uint64_t now_ns)
     const char *reason = client->stream.end == UM_STREAM_FAILED ? client->stream.reason : NULL;
     um_src_session_unlock(&session->base);
     if (reason != NULL) {
-        um_log_limited(&session->corrupt_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3935",
-                       "%s: connection closed: %s", client->text, reason);
+        um_log_limited(um_log_of_ip(client->ip), now_ns, UM_LOG_WARNING, "Core-5688-3935", "%s: connection closed: %s",
+                       client->text, reason);
     }
 }
 

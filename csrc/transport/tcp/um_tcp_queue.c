@@ -523,14 +523,14 @@ void um_tcp_report_drops(struct um_tcp_src_session *session, uint64_t now_ns)
     if (!told_dropped) {
         bool paced = session->behavior == LBM_SRC_TOPIC_ATTR_TCP_MULTI_RECV_SOURCE_PACED;
         um_log_limited(
-            &session->drop_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, paced ? "Core-5688-3927" : "Core-5688-3928",
+            um_log_of(text), now_ns, UM_LOG_WARNING, paced ? "Core-5688-3927" : "Core-5688-3928",
             "%s: %s: whole messages dropped for slow receivers, up to now %llu datagrams with %llu bytes (%llu of "
             "them new ones nothing could make room for); transport_session_maximum_buffer is %zu",
             text, paced ? "source_paced" : "bounded_latency", (unsigned long long)drops.datagrams,
             (unsigned long long)drops.bytes, (unsigned long long)dropped_new, session->limit);
     }
     if (!told_unsent) {
-        um_log_limited(&session->unsent_log, now_ns, UM_NS_PER_SEC, UM_LOG_WARNING, "Core-5688-3929",
+        um_log_limited(um_log_of(text), now_ns, UM_LOG_WARNING, "Core-5688-3929",
                        "%s: connections ended with data still queued for them, up to now %llu bytes", text,
                        (unsigned long long)drops.unsent_bytes);
     }

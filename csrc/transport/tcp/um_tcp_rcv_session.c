@@ -22,8 +22,6 @@
 /* Value of transport_tcp_activity_method; the other one is the library timer (2). */
 #define ACTIVITY_METHOD_SO_KEEPALIVE 1
 
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
-
 /* A connection that is not there by now is begun anew: the kernel would ask an address that does not answer ever more
  * rarely, up to every minute. It asks three times in this time. */
 #define CONNECT_TIMEOUT_NS (4 * UM_NS_PER_SEC)
@@ -68,7 +66,6 @@ struct tcp_receiver {
     struct um_stream_reader reader;
     uint8_t hello[12]; /* the session id, the first and only thing a receiver sends */
     uint8_t hello_len, hello_sent;
-    struct um_log_limit malformed_limit;
 };
 
 static struct tcp_receiver *receiver_of(struct um_rcv_session *session)
@@ -112,9 +109,9 @@ static void on_activity_timer(struct um_timer *timer, uint64_t now_ns)
         um_timer_arm(um_loop_wheel(receiver->env->loop), timer, due_ns);
         return;
     }
-    um_log(UM_LOG_INFO, "Core-9002-5",
-           "%s: nothing received for %llu ms (transport_tcp_activity_timeout): session ended", receiver->base.source,
-           (unsigned long long)(receiver->activity_timeout_ns / UM_NS_PER_MS));
+    um_log_limited(um_log_of(receiver->base.source), now_ns, UM_LOG_INFO, "Core-9002-5",
+                   "%s: nothing received for %llu ms (transport_tcp_activity_timeout): session ended",
+                   receiver->base.source, (unsigned long long)(receiver->activity_timeout_ns / UM_NS_PER_MS));
     um_rcv_session_lost(&receiver->base, now_ns);
 }
 
@@ -133,7 +130,7 @@ static bool parse(struct tcp_receiver *receiver, uint64_t now_ns)
             }
             break;
         case UM_LBTTCP_DROPPED:
-            um_log_limited(&receiver->malformed_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9002-6",
+            um_log_limited(um_log_of(session->source), now_ns, UM_LOG_WARNING, "Core-9002-6",
                            "%s: dropped a message with a malformed or unknown header", session->source);
             if (!um_rcv_session_malformed(session)) {
                 return false;
@@ -143,8 +140,9 @@ static bool parse(struct tcp_receiver *receiver, uint64_t now_ns)
             return session->state != UM_RCV_ENDED;
         case UM_LBTTCP_CORRUPT:
             if (session->state != UM_RCV_ENDED) {
-                um_log(UM_LOG_ERR, "Core-6036-1",
-                       "%s: the stream is corrupt (no valid message header): connection closed", session->source);
+                um_log_limited(um_log_of(session->source), now_ns, UM_LOG_ERR, "Core-6036-1",
+                               "%s: the stream is corrupt (no valid message header): connection closed",
+                               session->source);
                 um_rcv_session_over(session, now_ns);
             }
             return false;
@@ -192,7 +190,8 @@ static enum receive_rc receive_once(struct tcp_receiver *receiver, uint64_t now_
     if (session->state == UM_RCV_JOINING) {
         um_rcv_session_tell_failure(session, UM_LOG_INFO, "Core-9002-8", "connection ended", why, now_ns);
     } else if (!in_order) {
-        um_log(UM_LOG_INFO, "Core-9002-8", "%s: connection ended: %s", session->source, why);
+        um_log_limited(um_log_of(session->source), now_ns, UM_LOG_INFO, "Core-9002-8", "%s: connection ended: %s",
+                       session->source, why);
     } else {
         session->over = true;
     }

@@ -75,8 +75,6 @@ struct um_tcp_src_session {
     struct um_stream_listener listener;
     struct um_list opening; /* clients whose streams are not open yet: nobody else knows them */
     int opening_count;
-    struct um_log_limit drop_log, accept_log, data_log, control_log, sid_log, corrupt_log, unsent_log, opening_log,
-        refused_log;
 };
 
 void um_tcp_src_session_text(const struct um_tcp_src_session *session, char *out,

@@ -169,8 +169,16 @@ static int open_socket(struct um_lbtrm_channel *channel)
         .socket_buffer_log = "Core-5688-3274",
         .timestamps = opts->transport_lbtrm_receiver_timestamp != 0,
     };
-    if (um_multicast_iface(opts, &iface) != 0 || um_udp_receivers_open_reader(receivers, config.datagram_max) != 0 ||
-        um_udp_open_group(receivers->reader, &channel->sock, &config, group, channel->port, &iface, false) != 0) {
+    if (um_multicast_iface(opts, &iface) != 0 || um_udp_receivers_open_reader(receivers, config.datagram_max) != 0) {
+        return -1;
+    }
+    int rc = um_udp_open_group(receivers->reader, &channel->sock, &config, group, channel->port, &iface, false);
+    if (rc == UM_UDP_NOT_BOUND) {
+        um_log_limited(um_log_of_ip(channel->group), um_loop_now(receivers->base.env->loop), UM_LOG_ERR,
+                       "Core-5688-3267", "LBT-RM receiver: %s; does another program have the port for itself?",
+                       um_errmsg());
+    }
+    if (rc != 0) {
         return -1;
     }
     return um_udp_watch(receivers, &channel->sock, &channel->ufd, on_readable, iface.addr);

@@ -143,7 +143,7 @@ static void report_to_all(struct um_src_session *session, const struct um_lbtru_
 static void log_silence(struct um_lbtru_peers *peers, const struct um_src_session *session,
                         const struct um_lbtru_peer *peer)
 {
-    um_log_limited(&peers->silent_log, um_loop_now(session->env->loop), UM_NS_PER_SEC, UM_LOG_NOTICE, "Core-9004-6",
+    um_log_limited(um_log_of_ip(peer->address.ip), um_loop_now(session->env->loop), UM_LOG_NOTICE, "Core-9004-6",
                    "%s: disconnected: nothing was heard of this receiver for %llu ms "
                    "(transport_lbtru_client_activity_timeout %lu)",
                    peer->text, (unsigned long long)(peer->silent_ns / UM_NS_PER_MS),

@@ -26,13 +26,12 @@ struct um_lbtru_peer {
 };
 
 struct um_lbtru_peers {
-    struct um_map by_address;       /* lock */
-    struct um_u32_map by_idx;       /* lock */
-    struct um_list all;             /* changed by the loop; those that are gone stay until that has been reported */
-    struct um_list changes;         /* lock: coming or going is to be reported */
-    struct um_list ungreeted;       /* lock: are still to be told the last numbers */
-    uint64_t no_memory;             /* lock: clients served without events, or without the filter they asked for */
-    struct um_log_limit silent_log; /* [loop] */
+    struct um_map by_address; /* lock */
+    struct um_u32_map by_idx; /* lock */
+    struct um_list all;       /* changed by the loop; those that are gone stay until that has been reported */
+    struct um_list changes;   /* lock: coming or going is to be reported */
+    struct um_list ungreeted; /* lock: are still to be told the last numbers */
+    uint64_t no_memory;       /* lock: clients served without events, or without the filter they asked for */
 };
 
 void um_lbtru_peers_init(struct um_lbtru_peers *peers);

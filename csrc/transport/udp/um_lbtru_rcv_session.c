@@ -161,8 +161,15 @@ static int open_socket(struct um_lbtru_rcv_session *rcv, const struct um_receive
     const struct um_port_range range =
         UM_PORT_RANGE(receiver_opts, transport_lbtru_port, UM_RANGE_LBTRU, &receivers->range_told);
     if (um_local_addr(&receiver_opts->transport_lbtru_interface, &opts->default_interface, &addr) != 0 ||
-        um_udp_receivers_open_reader(receivers, config.datagram_max) != 0 ||
-        um_udp_open_range(receivers->reader, &rcv->sock, &config, addr, &range) != 0) {
+        um_udp_receivers_open_reader(receivers, config.datagram_max) != 0) {
+        return -1;
+    }
+    int rc = um_udp_open_range(receivers->reader, &rcv->sock, &config, addr, &range);
+    if (rc == UM_UDP_NO_PORT || rc == UM_UDP_NOT_BOUND) {
+        um_log_limited(um_log_of_ip(addr.s_addr), um_loop_now(receivers->base.env->loop), UM_LOG_WARNING,
+                       rc == UM_UDP_NO_PORT ? "Core-5688-3300" : "Core-5688-3302", "LBT-RU receiver: %s", um_errmsg());
+    }
+    if (rc != 0) {
         return -1;
     }
     return um_udp_watch(receivers, &rcv->sock, &rcv->ufd, on_readable, addr);

@@ -23,7 +23,6 @@ struct um_lbtru_src_session {
     uint32_t odd_requests;            /* lock */
     uint16_t odd_code;                /* lock */
     struct um_lbtru_address odd_from; /* lock */
-    struct um_log_limit odd_log;      /* [loop] */
 };
 
 static struct um_lbtru_src_session *ru_of(const struct um_udp_src_session *udp)
@@ -199,8 +198,7 @@ static void report_odd_requests(struct um_lbtru_src_session *source)
     um_src_session_unlock(&source->udp.base);
     if (any) {
         inet_ntop(AF_INET, &from.ip, ip, sizeof ip);
-        um_log_limited(&source->odd_log, um_loop_now(source->udp.base.env->loop), UM_NS_PER_SEC, UM_LOG_WARNING,
-                       "Core-5688-1797",
+        um_log_limited(um_log_of_ip(from.ip), um_loop_now(source->udp.base.env->loop), UM_LOG_WARNING, "Core-5688-1797",
                        "LBT-RU source on port %u: connection request with unknown code %u from %s:%u ignored",
                        source->udp.port, code, ip, from.port);
     }

@@ -5,9 +5,6 @@
 
 #include "base/um_error.h"
 
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
-#define LOST_LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 static struct um_timer_wheel *wheel_of(const struct um_udp_rcv_session *session)
 {
     return um_loop_wheel(session->owner->base.env->loop);
@@ -162,14 +159,15 @@ static void end(void *io, uint64_t now_ns, enum um_lbtr_end why)
     if (session->base.state == UM_RCV_JOINING) {
         um_rcv_session_tell_failure(&session->base, UM_LOG_INFO, kind->end_log, "session ended", reason.text, now_ns);
     } else {
-        um_log(UM_LOG_INFO, kind->end_log, "%s: %s: session ended", session->base.source, reason.text);
+        um_log_limited(um_log_of(session->base.source), now_ns, UM_LOG_INFO, kind->end_log, "%s: %s: session ended",
+                       session->base.source, reason.text);
     }
     um_rcv_session_lost(&session->base, now_ns);
 }
 
 static bool drop_message(struct um_udp_rcv_session *session, uint64_t now_ns, const char *what)
 {
-    um_log_limited(&session->malformed_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-6", "%s: dropped %s",
+    um_log_limited(um_log_of(session->base.source), now_ns, UM_LOG_WARNING, "Core-9006-6", "%s: dropped %s",
                    session->base.source, what);
     return um_rcv_session_malformed(&session->base);
 }
@@ -208,7 +206,7 @@ static void lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum
     struct um_udp_rcv_session *session = io;
     bool of_window = why == UM_LBTR_LOSS_WINDOW;
     session->lost_datagrams += count;
-    um_log_limited(&session->lost_log, now_ns, LOST_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-7",
+    um_log_limited(um_log_of(session->base.source), now_ns, UM_LOG_WARNING, "Core-9006-7",
                    "%s: %u datagrams from number %u on are lost for good: %s (%s); %llu of this session so far",
                    session->base.source, count, first,
                    of_window ? "the source does not keep them any more" : "no repair came in time",
@@ -220,7 +218,7 @@ static void taken_back(void *io, uint64_t now_ns, uint32_t next)
 {
     struct um_udp_rcv_session *session = io;
     session->owner->counts.false_leads++;
-    um_log_limited(&session->lead_log, now_ns, LOST_LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-16",
+    um_log_limited(um_log_of(session->base.source), now_ns, UM_LOG_WARNING, "Core-9006-16",
                    "%s: the source has not got beyond number %u: datagrams with higher numbers were forged or damaged; "
                    "what was reported lost from there on is still to come",
                    session->base.source, next);

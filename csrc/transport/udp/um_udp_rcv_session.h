@@ -27,7 +27,6 @@ struct um_udp_receivers {
     bool nak_cutoff;         /* LBT-RM */
     bool range_told;         /* LBT-RU: that the default range of its ports is used up */
     struct um_rcv_datagram_counts counts; /* without the sockets that are open */
-    struct um_log_limit unknown_log, send_log, drop_log;
 };
 
 struct um_udp_rcv_session;
@@ -72,7 +71,6 @@ struct um_udp_rcv_session {
     uint64_t due_ns; /* of the timer; UM_NEVER */
     uint64_t lost_datagrams;
     uint64_t drops_told, drops_due_ns; /* um_udp_watch_drops() */
-    struct um_log_limit malformed_log, lost_log, lead_log;
 };
 
 static inline const struct um_udp_rcv_names *um_udp_rcv_names_of(const struct um_udp_rcv_session *session)

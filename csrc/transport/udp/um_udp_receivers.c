@@ -15,8 +15,6 @@
 #include "transport/udp/um_lbtrm_channel.h"
 #include "transport/udp/um_udp_rcv_session.h"
 
-#define LOG_INTERVAL_NS (10 * UM_NS_PER_SEC)
-
 struct um_rcv_transport *um_udp_receivers_create(struct um_transport_env *env)
 {
     struct um_udp_receivers *receivers = um_calloc(1, sizeof *receivers);
@@ -65,8 +63,8 @@ void um_udp_send(struct um_udp_receivers *receivers, int fd, const uint8_t *data
         int saved = errno;
         receivers->counts.unsent++;
         inet_ntop(AF_INET, &to.sin_addr, text, sizeof text);
-        um_log_limited(&receivers->send_log, um_loop_now(receivers->base.env->loop), LOG_INTERVAL_NS, UM_LOG_WARNING,
-                       "Core-9006-8", "sending to the source at %s:%u: %s", text, port, strerror(saved));
+        um_log_limited(um_log_of_ip(ip), um_loop_now(receivers->base.env->loop), UM_LOG_WARNING, "Core-9006-8",
+                       "sending to the source at %s:%u: %s", text, port, strerror(saved));
     }
 }
 
@@ -123,8 +121,8 @@ void um_udp_tell_unknown(struct um_udp_receivers *receivers, const char *where)
     char text[INET_ADDRSTRLEN];
     struct in_addr from = {.s_addr = receivers->datagram.from_ip};
     inet_ntop(AF_INET, &from, text, sizeof text);
-    um_log_limited(&receivers->unknown_log, um_loop_now(receivers->base.env->loop), LOG_INTERVAL_NS, UM_LOG_DEBUG,
-                   "Core-9006-10", "%s: datagrams of %s:%u belong to no session joined here: ignored", where, text,
+    um_log_limited(um_log_of_ip(from.s_addr), um_loop_now(receivers->base.env->loop), UM_LOG_DEBUG, "Core-9006-10",
+                   "%s: datagrams of %s:%u belong to no session joined here: ignored", where, text,
                    receivers->datagram.from_port);
 }
 
@@ -198,7 +196,7 @@ void um_udp_watch_drops(struct um_udp_rcv_session *session, uint64_t now_ns)
     uint64_t drops = um_udp_kernel_drops(session->kind->socket(session)), told = session->drops_told;
     session->drops_told = drops;
     if (drops > told || (drops < told && drops > 0)) { /* less: the counts have been reset meanwhile */
-        um_log_limited(&session->owner->drop_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9006-9",
+        um_log_limited(um_log_of(session->base.source), now_ns, UM_LOG_WARNING, "Core-9006-9",
                        "%s: the kernel has dropped %llu datagrams at this socket because its receive buffer was full; "
                        "raise %s, and the system's limit with `sysctl -w net.core.rmem_max=<bytes>`",
                        session->base.source, (unsigned long long)drops, session->kind->buffer_option);

@@ -167,8 +167,7 @@ static void report_failures(struct um_udp_src_session *source)
     }
     lbm_src_transport_stats_t stats;
     um_udp_src_session_stats(&source->base, &stats);
-    um_log_limited(&source->send_log, um_loop_now(source->base.env->loop), UM_NS_PER_SEC, UM_LOG_WARNING,
-                   "Core-5688-3330",
+    um_log_limited(um_log_of(stats.source), um_loop_now(source->base.env->loop), UM_LOG_WARNING, "Core-5688-3330",
                    "%s: datagrams that could not be sent, up to now %llu (last reason: %s) and %llu for want of room; "
                    "receivers ask for them again",
                    stats.source, (unsigned long long)counters.failed, err != 0 ? strerror(err) : "none",

@@ -60,7 +60,6 @@ struct um_udp_src_session {
     struct um_udp_socket in;
     struct um_fd in_fd, out_fd; /* LBT-RU sends on `in` and leaves out_fd.fd at -1 */
     struct um_timer timer;
-    struct um_log_limit send_log;
 };
 
 /* The source sessions of one context and transport. */

@@ -24,7 +24,6 @@
 #define READS_PER_PASS 4
 #define BUFFER_SIZE 65536u /* one message of the largest size */
 #define BUFFERS_KEPT 4
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
 /* How often connections are looked at that should bring something. */
 #define SWEEP_MIN_NS (20 * UM_NS_PER_MS)
 #define SWEEP_MAX_NS UM_NS_PER_SEC
@@ -35,9 +34,8 @@ struct um_unicast_in {
     struct um_stream_listener listener;
     struct um_list connections; /* those that brought a message last are at the end */
     unsigned count, places, opening;
-    struct um_map hosts;         /* address -> struct host */
-    struct um_timer sweep_timer; /* armed while there are connections */
-    struct um_log_limit accept_limit, message_limit, corrupt_limit, cut_limit, opening_limit;
+    struct um_map hosts;             /* address -> struct host */
+    struct um_timer sweep_timer;     /* armed while there are connections */
     struct um_giving_way giving_way; /* while a replay comes */
 };
 
@@ -169,7 +167,7 @@ static bool have_place(struct um_unicast_in *incoming, uint32_t ip, uint64_t now
         return false;
     }
     atomic_fetch_add_explicit(&incoming->config.counters->displaced, 1, memory_order_relaxed);
-    um_log_limited(&incoming->accept_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-9003-16",
+    um_log_limited(um_log_of_ip(gives_way->peer.sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-9003-16",
                    "request port: all %u places are taken: the connection from %s gives way to a new one",
                    incoming->places, name_of(&gives_way->peer).text);
     close_connection(gives_way);
@@ -196,7 +194,7 @@ static void tell_unopened(struct connection *connection, const char *why, uint64
 {
     struct um_unicast_in *incoming = connection->incoming;
     if (incoming->config.layer != NULL && !connection->stream.opened) {
-        um_log_limited(&incoming->opening_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-19",
+        um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_WARNING, "Core-9003-19",
                        "request port: connection from %s given up before its first byte: %s",
                        name_of(&connection->peer).text, why);
     }
@@ -272,7 +270,7 @@ static bool is_new(struct connection *connection, const struct um_lbmc_msg *msg,
         return true;
     }
     atomic_fetch_add_explicit(&counters->msgs_duplicate, 1, memory_order_relaxed);
-    um_log_limited(&incoming->message_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-9003-17",
+    um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-9003-17",
                    "request port: message from %s dropped: its stream has brought number %u already",
                    name_of(&connection->peer).text, msg->stream.sqn);
     return false;
@@ -289,7 +287,7 @@ static void on_message(struct connection *connection, const struct um_lbmc_msg *
     }
     if ((msg->present & UM_LBMC_HAS_CTXINSTD) != 0 && memcmp(msg->ctxinstd, config->ctxinst, 8) != 0) {
         atomic_fetch_add_explicit(&config->counters->msgs_foreign, 1, memory_order_relaxed);
-        um_log_limited(&incoming->message_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-9003-2",
+        um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_INFO, "Core-9003-2",
                        "request port: message from %s is for another context that used this port before: dropped",
                        name_of(&connection->peer).text);
         return;
@@ -327,7 +325,7 @@ static bool parse(struct connection *connection, uint64_t now_ns)
             break;
         case UM_LBTTCP_DROPPED:
             atomic_fetch_add_explicit(&incoming->config.counters->msgs_malformed, 1, memory_order_relaxed);
-            um_log_limited(&incoming->message_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-3",
+            um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_WARNING, "Core-9003-3",
                            "request port: dropped a message with a malformed or unknown header from %s",
                            name_of(&connection->peer).text);
             break;
@@ -336,13 +334,13 @@ static bool parse(struct connection *connection, uint64_t now_ns)
         case UM_LBTTCP_CORRUPT:
             atomic_fetch_add_explicit(&incoming->config.counters->corrupt_connections, 1, memory_order_relaxed);
             if (!connection->proven && starts_with_tls(&connection->reader)) {
-                um_log_limited(&incoming->corrupt_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9565-38",
+                um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_WARNING, "Core-9565-38",
                                "request port: connection from %s: the other side uses TLS, this context has use_tls 0: "
                                "connection closed",
                                name_of(&connection->peer).text);
                 return false;
             }
-            um_log_limited(&incoming->corrupt_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-6036-1",
+            um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_ERR, "Core-6036-1",
                            "request port: the stream from %s is corrupt (no valid message header): connection closed",
                            name_of(&connection->peer).text);
             return false;
@@ -365,10 +363,10 @@ static void tell_cut(struct connection *connection, uint64_t now_ns)
     const struct um_stream *stream = &connection->stream;
     if (stream->end == UM_STREAM_FAILED && stream->reason != NULL) { /* in the words of a filter */
         atomic_fetch_add_explicit(&incoming->config.counters->corrupt_connections, 1, memory_order_relaxed);
-        um_log_limited(&incoming->corrupt_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-20",
+        um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_WARNING, "Core-9003-20",
                        "request port: connection from %s closed: %s", name_of(&connection->peer).text, stream->reason);
     } else if (connection->reader.buf != NULL && frame->end > frame->start) {
-        um_log_limited(&incoming->cut_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_NOTICE, "Core-9003-18",
+        um_log_limited(um_log_of_ip(connection->peer.sin_addr.s_addr), now_ns, UM_LOG_NOTICE, "Core-9003-18",
                        "request port: the connection from %s ended within a message, %zu bytes of it had come: its "
                        "process has ended, or would not wait any longer for this context to read "
                        "(response_tcp_deletion_timeout there)",
@@ -485,7 +483,7 @@ static void on_stream(struct um_stream_listener *listener, struct um_stream *str
     }
     if (connection == NULL) {
         atomic_fetch_add_explicit(&counters->refused, 1, memory_order_relaxed);
-        um_log_limited(&incoming->accept_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-4",
+        um_log_limited(um_log_of_ip(peer->sin_addr.s_addr), now_ns, UM_LOG_WARNING, "Core-9003-4",
                        "request port: connection from %s refused: %u connections are open (at most %u) or no memory",
                        name_of(peer).text, incoming->count, incoming->places);
         um_stream_close(stream, UM_STREAM_NOW);
@@ -510,8 +508,7 @@ static void on_stream(struct um_stream_listener *listener, struct um_stream *str
 
 static void on_pause(struct um_stream_listener *listener, int err, uint64_t now_ns)
 {
-    struct um_unicast_in *incoming = UM_CONTAINER_OF(listener, struct um_unicast_in, listener);
-    um_log_limited(&incoming->accept_limit, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-9003-5",
+    um_log_limited(um_log_of_all(), now_ns, UM_LOG_ERR, "Core-9003-5",
                    "request port: accept failed: %s; accepting pauses for %llu ms", strerror(err),
                    (unsigned long long)(UM_LISTENER_PAUSE_NS / UM_NS_PER_MS));
 }

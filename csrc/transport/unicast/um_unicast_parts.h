@@ -76,7 +76,6 @@ struct um_unicast_out {
     int waiters;                    /* lock: threads waiting in a send */
     struct um_condition changed;    /* with lock */
     struct um_command command;      /* the loop's share; posted by any thread */
-    struct um_log_limit unreached_log, lost_log, given_up_log, queued_log; /* [loop] others choose the destinations */
 };
 
 struct um_unicast_out *um_unicast_out_create(const struct um_unicast_out_config *config);

@@ -15,7 +15,6 @@
 #include "transport/unicast/um_unicast_parts.h"
 
 #define RETRY_INTERVAL_NS UM_NS_PER_SEC
-#define LOG_INTERVAL_NS UM_NS_PER_SEC
 /* How long a destination may stay unreachable at the least before what is queued for it is given up. */
 #define GIVE_UP_MIN_NS (5 * UM_NS_PER_SEC)
 /* How long one that is connected may take nothing of it at the least: a minute, as others wait for our first message.
@@ -518,7 +517,7 @@ static void on_idle_timer(struct um_timer *timer, uint64_t now_ns)
     size_t queued = peer->state != UM_PEER_DEAD ? idle_expired(peer, now_ns) : 0;
     um_lock_give(&out->lock);
     if (queued > 0) {
-        um_log_limited(&out->queued_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-5688-3702",
+        um_log_limited(um_log_of_ip(peer->address.ip), now_ns, UM_LOG_WARNING, "Core-5688-3702",
                        "unicast connection to %s: %zu bytes of responses or immediate messages are still queued when "
                        "its response_tcp_deletion_timeout is over; it stays open",
                        peer_name(peer, name, sizeof name), queued);
@@ -569,16 +568,16 @@ static void say(struct um_unicast_out *out, const struct saying *saying)
     case UM_PEER_NO_NEWS:
         break;
     case UM_PEER_UNREACHED:
-        um_log_limited(&out->unreached_log, now_ns, LOG_INTERVAL_NS, UM_LOG_ERR, "Core-5927-1",
+        um_log_limited(um_log_of(saying->name), now_ns, UM_LOG_ERR, "Core-5927-1",
                        "Couldn't establish immediate message channel for destination %s: %s", saying->name,
                        saying->reason);
         break;
     case UM_PEER_LOST:
-        um_log_limited(&out->lost_log, now_ns, LOG_INTERVAL_NS, UM_LOG_INFO, "Core-9003-6",
-                       "unicast connection to %s: %s", saying->name, saying->reason);
+        um_log_limited(um_log_of(saying->name), now_ns, UM_LOG_INFO, "Core-9003-6", "unicast connection to %s: %s",
+                       saying->name, saying->reason);
         break;
     case UM_PEER_GIVEN_UP:
-        um_log_limited(&out->given_up_log, now_ns, LOG_INTERVAL_NS, UM_LOG_WARNING, "Core-9003-8",
+        um_log_limited(um_log_of(saying->name), now_ns, UM_LOG_WARNING, "Core-9003-8",
                        "unicast connection to %s: %s, %zu queued bytes are dropped", saying->name, saying->reason,
                        saying->dropped_bytes);
         break;

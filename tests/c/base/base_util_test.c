@@ -65,12 +65,11 @@ TEST(errors_belong_to_a_thread_and_can_be_carried_over)
 }
 
 static char logged[4096];
-static int logged_level, logged_count;
+static int logged_level;
 static int on_log(int level, const char *message, void *clientd)
 {
     logged_level = level;
     snprintf(logged, sizeof logged, "%s", message);
-    logged_count++;
     return 0;
 }
 
@@ -81,21 +80,6 @@ TEST(a_log_line_reaches_the_callback_with_its_level)
     um_log_set_proc(NULL, NULL);
     CHECK_EQ(logged_level, 5);
     CHECK_STR(logged, "Core-1-1: value 7");
-}
-
-TEST(a_limited_log_line_tells_how_many_were_held_back)
-{
-    struct um_log_limit limit = {0};
-    logged_count = 0;
-    um_log_set_proc(on_log, NULL);
-    for (uint64_t now = 0; now < 10; now++) {
-        um_log_limited(&limit, now, 100, UM_LOG_INFO, "Core-1-2", "again");
-    }
-    CHECK_EQ(logged_count, 1);
-    um_log_limited(&limit, 200, 100, UM_LOG_INFO, "Core-1-2", "again");
-    um_log_set_proc(NULL, NULL);
-    CHECK_EQ(logged_count, 2);
-    CHECK_CONTAINS(logged, "(9 similar not logged)");
 }
 
 TEST(a_seed_replays_and_ranges_hold)

@@ -2,7 +2,6 @@
 #include "um_test.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include <lbm/lbm.h>
 
@@ -64,12 +63,11 @@ TEST(the_benign_error_flag_is_kept)
 /* The library's own troubles only: what the application logs keeps its level, and so do other threads. */
 TEST(f24_expected_errors_of_a_thread_are_logged_as_information)
 {
-    static struct um_log_limit limit;
     lbm_log(on_log, NULL);
     lbm_set_benign_error_flag();
     um_log(UM_LOG_WARNING, "Core-1", "expected");
     CHECK_EQ(line_level, LBM_LOG_INFO);
-    um_log_limited(&limit, 1, 1, UM_LOG_ERR, "Core-2", "expected");
+    um_log_limited(um_log_of_all(), 1, UM_LOG_ERR, "Core-2", "expected");
     CHECK_EQ(line_level, LBM_LOG_INFO);
     um_log(UM_LOG_NOTICE, "Core-3", "no trouble");
     CHECK_EQ(line_level, LBM_LOG_NOTICE);
@@ -79,42 +77,4 @@ TEST(f24_expected_errors_of_a_thread_are_logged_as_information)
     um_log(UM_LOG_WARNING, "Core-4", "unexpected");
     CHECK_EQ(line_level, LBM_LOG_WARNING);
     lbm_log(NULL, NULL);
-}
-
-enum { LIMITED_THREADS = 4, LIMITED_LINES = 10000 };
-
-static int lines;
-
-static int count_lines(int level, const char *message, void *clientd)
-{
-    __atomic_fetch_add(&lines, 1, __ATOMIC_RELAXED);
-    return on_log(level, message, clientd);
-}
-
-static void *log_limited(void *limit)
-{
-    for (int i = 0; i < LIMITED_LINES; i++) {
-        um_log_limited(limit, 1000, 50, LBM_LOG_INFO, "Test-1", "again");
-    }
-    return NULL;
-}
-
-TEST(threads_share_a_limit_and_no_line_held_back_is_forgotten)
-{
-    static struct um_log_limit limit;
-    pthread_t threads[LIMITED_THREADS];
-    char expected[64];
-    um_log_set_proc(count_lines, NULL);
-    for (int i = 0; i < LIMITED_THREADS; i++) {
-        pthread_create(&threads[i], NULL, log_limited, &limit);
-    }
-    for (int i = 0; i < LIMITED_THREADS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    CHECK_EQ(lines, 1);
-    um_log_limited(&limit, 2000, 50, LBM_LOG_INFO, "Test-1", "again");
-    um_log_set_proc(NULL, NULL);
-    snprintf(expected, sizeof expected, "(%d similar not logged)", LIMITED_THREADS * LIMITED_LINES - 1);
-    CHECK_EQ(lines, 2);
-    CHECK_CONTAINS(line, expected);
 }

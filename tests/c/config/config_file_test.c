@@ -717,9 +717,6 @@ static void check_environment(const char *task)
     } else if (strcmp(task, "bad file") == 0) {
         CHECK_STR(context_value("request_tcp_port_low"), "14391");
         CHECK_CONTAINS(log_text, "Core-5688-58: loading default config file failed");
-    } else if (strcmp(task, "unused") == 0) {
-        CHECK_CONTAINS(log_text, "Core-9021-9");
-        CHECK_CONTAINS(log_text, "LBM_DEBUG_LBMMON");
     } else if (strcmp(task, "xml") == 0) {
         CHECK_EQ(created_port_low(NULL), 13000);
         CHECK_EQ(lbm_config_xml_string(APP("<contexts/>"), "a"), -1);
@@ -777,17 +774,6 @@ TEST(environment_names_files_application_ports_and_monitoring)
     CHECK(in_new_process(prepare_bad_file));
     CHECK(in_new_process(prepare_xml));
     CHECK(in_new_process(prepare_other_application));
-}
-
-static void prepare_unused(void)
-{
-    setenv("UM_CONFIG_TEST_CHILD", "unused", 1);
-    setenv("LBM_DEBUG_LBMMON", "5", 1);
-}
-
-TEST(f24_environment_variables_of_missing_features_are_told)
-{
-    CHECK(in_new_process(prepare_unused));
 }
 
 /* ---- failing allocations ---- */

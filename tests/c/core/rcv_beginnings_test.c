@@ -95,3 +95,42 @@ TEST(a_beginning_that_is_cut_for_its_size_is_counted_and_told_with_topic_and_sou
     MUST(lbm_context_delete(receiving));
     MUST(lbm_context_delete(sending));
 }
+
+static atomic_int map_told;
+
+static int count_map_told(int level, const char *message, void *clientd)
+{
+    if (strstr(message, "Core-7506-2: topic [beginnings/full] source [LBTRM:") == message && level == LBM_LOG_WARNING) {
+        atomic_fetch_add(&map_told, 1);
+    }
+    return 0;
+}
+
+TEST(a_gap_that_is_given_up_because_too_much_waits_behind_it_is_told_with_topic_and_source)
+{
+    TEST_NEEDS_NET();
+    struct recorder r = RECORDER_INIT;
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "delivery_control_maximum_total_map_entries", HELD));
+    lbm_context_t *sending = net_lean_context(), *receiving = net_context_with(attr);
+    lbm_src_t *src = source(sending, "beginnings/full");
+    lbm_rcv_t *rcv = patient_receiver(receiving, "beginnings/full", &r);
+    MUST(lbm_log(count_map_told, NULL));
+    for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&r, LBM_MSG_DATA) == 0; i++) {
+        net_send(src, "first");
+        usleep(10000);
+    }
+    lose_one(src, receiving);
+    CHECK_EQ(atomic_load(&map_told), 0);
+    for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&r, LBM_MSG_UNRECOVERABLE_LOSS) == 0; i++) {
+        net_send(src, "behind");
+        usleep(10000);
+    }
+    CHECK(recorder_wait(&r, LBM_MSG_UNRECOVERABLE_LOSS, 1));
+    CHECK_EQ(atomic_load(&map_told), 1);
+    MUST(lbm_log(NULL, NULL));
+    MUST(lbm_rcv_delete(rcv));
+    MUST(lbm_src_delete(src));
+    MUST(lbm_context_delete(receiving));
+    MUST(lbm_context_delete(sending));
+}

@@ -148,8 +148,8 @@ TEST(late_join_that_is_offered_without_a_request_port_is_told_of_and_left_out)
 
 /* ---- requests and retransmissions out of nowhere ---- */
 
-/* Says it to a fresh context with a source that retains and one that does not: a line of each kind comes once in ten
- * seconds from one of them. */
+/* Says it to a fresh context with a source that retains and one that does not: a line of each kind comes once in a
+ * minute. */
 static bool answered_with(const char *id, const char *text, size_t (*write_it)(uint8_t *out, const lbm_src_t *plain))
 {
     uint8_t wire[256] = {0};
@@ -195,6 +195,15 @@ static size_t ask_nothing(uint8_t *out, const lbm_src_t *plain)
     return UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_RXREQ_LEN;
 }
 
+static size_t ask_last_of_nothing(uint8_t *out, const lbm_src_t *plain)
+{
+    const struct um_lbmc_rxreq req = {
+        .request_idx = 1, .id = plain->stream.tidx + 1000, .tsni = true, .ip = htonl(INADDR_LOOPBACK), .port = 1};
+    um_lbmc_put_control_hdr(out, UM_LBMC_HDR_RXREQ, UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_RXREQ_LEN);
+    um_lbmc_put_rxreq(out + UM_LBMC_CONTROL_HDR_LEN, UM_LBMC_HDR_NONE, &req);
+    return UM_LBMC_CONTROL_HDR_LEN + UM_LBMC_RXREQ_LEN;
+}
+
 static size_t retransmit_unasked(uint8_t *out, const lbm_src_t *plain)
 {
     (void)plain;
@@ -210,6 +219,7 @@ TEST(requests_for_what_is_not_kept_or_not_there_and_answers_nobody_asked_for_are
         answered_with("Core-5688-699", "received lji request for unknown source: from ip[127.0.0.1]", join_at_nothing));
     CHECK(answered_with("Core-9612-2", "Late-Join not configured: from ip[127.0.0.1]", join_at_plain));
     CHECK(answered_with("Core-5688-696", "received retransmit request for unknown source[", ask_nothing));
+    CHECK(answered_with("Core-7427-1", "received TSNI request for unknown source[", ask_last_of_nothing));
     CHECK(answered_with("Core-5688-692", "request index, 77, not found", retransmit_unasked));
 }
 

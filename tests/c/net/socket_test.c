@@ -52,6 +52,29 @@ static int count_info(int level, const char *message, void *clientd)
     return 0;
 }
 
+static char last_line[512];
+
+static int keep_last(int level, const char *message, void *clientd)
+{
+    snprintf(last_line, sizeof(last_line), "%d %s", level, message);
+    return 0;
+}
+
+/* A descriptor that is no socket takes no size. */
+TEST(a_buffer_size_that_cannot_be_set_has_another_identifier_than_one_that_is_not_granted)
+{
+    static const char *const ids[][2] = {{"Core-5688-3274", "5 Core-5688-3273: some_buffer 8192: cannot be set: "},
+                                         {"Core-5688-3290", "5 Core-5688-3289: some_buffer 8192: cannot be set: "},
+                                         {"Core-5688-3309", "5 Core-5688-3308: some_buffer 8192: cannot be set: "}};
+    for (int i = 0; i < 3; i++) {
+        um_log_set_proc(keep_last, NULL);
+        last_line[0] = '\0';
+        um_socket_set_rcvbuf(-1, 8192, UM_SIZE_SET, "some_buffer", ids[i][0]);
+        CHECK_CONTAINS(last_line, ids[i][1]);
+    }
+    um_log_set_proc(NULL, NULL);
+}
+
 TEST(an_exhausted_default_range_gives_way_to_any_free_port_and_says_so_once)
 {
     uint16_t port = 0, others[2];
