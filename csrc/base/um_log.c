@@ -2,6 +2,7 @@
  * callback, or to stderr. Owns the callback registration, and what is left out.
  * Any thread; the callback runs in the logging thread, without a lock. */
 #include "base/um_log.h"
+#include "base/um_log_kept.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -67,8 +68,11 @@ static int um_log_level(int level, const char *id)
     return trouble && id != NULL && um_log_is_benign ? UM_LOG_INFO : level;
 }
 
-static void um_log_emit(int level, const char *line)
+static void um_log_emit(int level, const char *id, const char *line)
 {
+    if (level <= UM_LOG_NOTICE && id != NULL) {
+        um_log_keep(level, line);
+    }
     UM_DEBUG(UM_DEBUG_LOG, "level %d: %s", level, line);
     pthread_mutex_lock(&um_log_lock);
     um_log_proc proc = um_log_current_proc;
@@ -96,7 +100,7 @@ void um_log(int level, const char *id, const char *fmt, ...)
     va_start(args, fmt);
     um_log_format(line, sizeof line, id, fmt, args);
     va_end(args);
-    um_log_emit(um_log_level(level, id), line);
+    um_log_emit(um_log_level(level, id), id, line);
     errno = saved;
 }
 
@@ -134,7 +138,7 @@ static void emit_left_out(const struct um_log_left_out *left)
     char line[UM_LOG_LINE_MAX];
     snprintf(line, sizeof(line), "%s: %" PRIu64 " similar lines were left out in the last 60 s: %s", left->id,
              left->count, left->words);
-    um_log_emit(left->level, line);
+    um_log_emit(left->level, left->id, line);
 }
 
 void um_log_no_memory(const char *what, unsigned long bytes)
@@ -213,7 +217,7 @@ void um_log_limited(struct um_log_origin origin, uint64_t now_ns, int level, con
         pthread_mutex_lock(&um_log_lock);
         um_log_limits_words(&limits, id, origin.key, line + strlen(id) + 2);
         pthread_mutex_unlock(&um_log_lock);
-        um_log_emit(level, line);
+        um_log_emit(level, id, line);
     } else if (debugged) {
         um_debug_line(UM_DEBUG_LOG, "level %d, left out: %s", level, line);
     }

@@ -224,6 +224,14 @@ static void deliver_gateway(struct delivery *d)
     }
 }
 
+/* Lines of a log have no structure in lbmmon.h: only who asks for packets gets them. */
+static void deliver_log(struct delivery *d)
+{
+    if (d->control->passthrough != LBMMON_FORMAT_PASSTHROUGH_OFF) {
+        pass_through_raw(d);
+    }
+}
+
 /* Has no callback of its own. */
 static void deliver_srs(struct delivery *d)
 {
@@ -268,6 +276,10 @@ void um_mon_deliver(lbmmon_rctl_t *control, const char *bytes, size_t len)
     }
     UM_DEBUG(UM_DEBUG_MONITOR, "receive controller %p: a packet of type %u, %zu bytes of data", (void *)control,
              (unsigned)d.packet.type, (size_t)d.packet.data_len);
+    if (d.packet.type == UM_MON_PACKET_LOG) {
+        deliver_log(&d);
+        return;
+    }
     if (d.packet.type >= sizeof kinds / sizeof kinds[0] || kinds[d.packet.type] == NULL) {
         count(&control->counts.unknown);
         return;

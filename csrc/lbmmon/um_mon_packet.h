@@ -17,6 +17,9 @@ enum {
     UM_MON_APPID_MAX = 255       /* bytes of an application id */
 };
 
+/* A type of this implementation: lines of the log. Readers pass over types that they do not know. */
+enum { UM_MON_PACKET_LOG = 0x554d };
+
 /* Bit of an attribute in lbmmon_packet_attributes_t.mFlags: it is there. */
 #define UM_MON_HAS(type) (UINT64_C(1) << (type))
 

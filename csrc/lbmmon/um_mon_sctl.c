@@ -87,6 +87,7 @@ static void sample_entry(lbmmon_sctl_t *control, const struct um_mon_entry *entr
     pthread_mutex_unlock(&um_mon_lock);
     if (rc == 0) {
         um_mon_send_sample(control, sample);
+        um_mon_send_log(control, sample);
     } else {
         atomic_fetch_add(&control->counts.not_read, 1);
         um_mon_complain(control, "statistics were not read", lbm_errmsg);
@@ -273,6 +274,7 @@ lbmmon_sctl_t *um_mon_sctl_new(const lbmmon_format_func_t *format, const void *f
     control->format = format;
     control->transport = transport;
     control->deferred = deferred;
+    control->tells_log = um_mon_tells_log(format, format_opts);
     control->soonest_ns = UINT64_MAX;
     um_list_init(&control->entries);
     um_cond_init(&control->wake);

@@ -45,6 +45,8 @@ struct lbmmon_sctl_t_stct {
     uint32_t ip;                   /* sampling thread: of objects without a context */
     struct um_mon_sample sample;   /* sampling thread */
     uint8_t *packet;               /* sampling thread */
+    bool tells_log;                /* fixed: lines of the log go with the records */
+    uint64_t log_told;             /* sampling thread: number of the last one */
     struct um_mon_sending counts;
 };
 
@@ -74,6 +76,15 @@ bool um_mon_control_serve(lbmmon_sctl_t *control);
 /* um_mon_send.c: the records of a sample, through the modules. Sampling thread. */
 void um_mon_send_sample(lbmmon_sctl_t *control, const struct um_mon_sample *sample);
 void um_mon_complain(lbmmon_sctl_t *control, const char *what, const char *(*errmsg)(void));
+/* Head and attributes before the data, which lie at UM_MON_DATA_AT of control->packet; sends, and counts. */
+void um_mon_send_packet(lbmmon_sctl_t *control, unsigned type, const lbmmon_packet_attributes_t *attributes,
+                        size_t data_len);
+enum { UM_MON_DATA_AT = UM_MON_HEAD_LEN + UM_MON_ATTRIBUTES_MAX };
+
+/* um_mon_log.c: what the process has logged since the controller told of it last. Sampling thread. */
+void um_mon_send_log(lbmmon_sctl_t *control, const struct um_mon_sample *sample);
+/* Whether it does: with the built-in formats, unless their options have log=off. */
+bool um_mon_tells_log(const lbmmon_format_func_t *format, const char *format_opts);
 enum { UM_MON_PACKET_ROOM = UM_MON_HEAD_LEN + UM_MON_ATTRIBUTES_MAX + UM_MON_PART_MAX };
 
 #endif

@@ -8,8 +8,6 @@
 #include "lbmmon/um_mon_pb_module.h"
 #include "lbmmon/um_mon_sctl.h"
 
-enum { DATA_AT = UM_MON_HEAD_LEN + UM_MON_ATTRIBUTES_MAX };
-
 void um_mon_complain(lbmmon_sctl_t *control, const char *what, const char *(*errmsg)(void))
 {
     const char *why = errmsg != NULL ? errmsg() : NULL;
@@ -19,13 +17,12 @@ void um_mon_complain(lbmmon_sctl_t *control, const char *what, const char *(*err
                    why != NULL ? why : "no reason given");
 }
 
-/* The record lies at DATA_AT: head and attributes go right before it. */
-static void send_packet(lbmmon_sctl_t *control, unsigned type, const lbmmon_packet_attributes_t *attributes,
+void um_mon_send_packet(lbmmon_sctl_t *control, unsigned type, const lbmmon_packet_attributes_t *attributes,
                         size_t data_len)
 {
     uint8_t block[UM_MON_ATTRIBUTES_MAX];
     size_t block_len = um_mon_attributes_write(attributes, block, sizeof block);
-    uint8_t *from = control->packet + DATA_AT - block_len - UM_MON_HEAD_LEN;
+    uint8_t *from = control->packet + UM_MON_DATA_AT - block_len - UM_MON_HEAD_LEN;
     um_mon_head_write(from, type, block_len, data_len);
     memcpy(from + UM_MON_HEAD_LEN, block, block_len);
     if (control->transport->mSend((const char *)from, UM_MON_HEAD_LEN + block_len + data_len,
@@ -51,7 +48,7 @@ struct record {
 static void begin(struct record *record, lbmmon_sctl_t *control, const struct um_mon_sample *sample)
 {
     record->control = control;
-    record->data = (char *)control->packet + DATA_AT;
+    record->data = (char *)control->packet + UM_MON_DATA_AT;
     record->size = UM_MON_PART_MAX;
     record->module_id = 0;
     um_mon_sample_attributes(sample, control->ip, &record->attributes);
@@ -70,7 +67,7 @@ static void end(struct record *record, unsigned type, int written)
     }
     record->attributes.mModuleID = record->module_id;
     record->attributes.mFlags |= UM_MON_HAS(LBMMON_ATTR_FORMAT_MODULEID);
-    send_packet(record->control, type, &record->attributes, record->size);
+    um_mon_send_packet(record->control, type, &record->attributes, record->size);
 }
 
 static void set_source_flag(struct record *record, int flag)

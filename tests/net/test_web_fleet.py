@@ -37,6 +37,30 @@ def test_s4_one_of_five_receivers_is_stopped_and_named(host: Host) -> None:
 
 
 @needs_namespaces
+def test_an_interface_that_goes_down_is_an_event_of_each_process_on_it() -> None:
+    star = Star(3, seed=4)
+    try:
+        fleet = Fleet(star.hosts[0], Star.address(0))
+        fleet.start(star.hosts[0], "send", "feed", "prices", Star.address(0), "lbtrm")
+        for number in (1, 2):
+            fleet.start(star.hosts[number], "receive", f"client-{number}", "prices", Star.address(number), "lbtrm")
+        fleet.until(calm(2))
+        star.unplug(2)
+        star.plug(2)
+
+        def told(_: object) -> bool:
+            events = fleet.ask("/api/events?kind=interface")["events"]
+            return {each["text"].split(":")[0] for each in events} == {"Core-9030-1", "Core-9030-2"}
+
+        fleet.until(told)
+        events = fleet.ask("/api/events?kind=interface")["events"]
+        assert {each["who"] for each in events} == {f"client-2 on {Star.address(2)}"}
+        assert all("interface eth0 is" in each["text"] for each in events)
+    finally:
+        star.close()
+
+
+@needs_namespaces
 def test_s4_who_is_behind_a_link_that_loses_is_named_and_nobody_else() -> None:
     star = Star(4, seed=3)
     try:

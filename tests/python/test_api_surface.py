@@ -46,7 +46,7 @@ def test_every_declared_function_is_exported() -> None:
 def generated_names() -> set[str]:
     """What the generated headers of the protobuf messages declare."""
     texts = [path.read_text() for path in (BUILD / "include" / "lbm" / "gen").glob("*.pb-c.h")]
-    return {name for text in texts for name in re.findall(r"\b(lbmmon__\w+)\b", text)}
+    return {name for text in texts for name in re.findall(r"\b((?:lbmmon|openum)__\w+)\b", text)}
 
 
 def test_nothing_else_is_exported() -> None:

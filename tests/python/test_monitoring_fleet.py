@@ -10,6 +10,8 @@ from um_cffi.monitoring import (
     Attributes,
     ContextRecord,
     EventQueueRecord,
+    LogLine,
+    LogRecord,
     ReceiverRecord,
     Record,
     SourceRecord,
@@ -211,6 +213,63 @@ def test_all_kinds_of_objects_are_counted() -> None:
     }
     assert fleet.objects("wildcard")[0].pattern_type == "regex"
     assert fleet.processes()[0].contexts == ["00ff"]
+
+
+# ---- lines of logs ----
+
+UNSTABLE = "Core-9030-1: interface eth0 is down: nothing passes until it is up again"
+
+
+def log(*lines: LogLine, process: int = 1) -> LogRecord:
+    return LogRecord(who(process, timestamp=1000), lines)
+
+
+def test_lines_of_a_log_are_events_of_their_process_at_their_time() -> None:
+    fleet = Fleet()
+    fleet.add(receiver(), now=100.0)
+    lines = (
+        LogLine(1, 5, "Core-5688-3274: buffer", 998, 0),
+        LogLine(2, 5, UNSTABLE, 1000, 0),
+        LogLine(3, 3, "Core-1-1: x", 1000, 0),
+        LogLine(4, 6, "Core-9030-2: interface eth0 is up again", 1000, 0),
+        LogLine(5, 6, "Core-2-2: y", 1, 0),
+    )
+    assert fleet.add(log(*lines), now=100.0) is None
+    told = fleet.events()[1:]
+    assert [each.kind for each in told] == [
+        "log_warning",
+        "interface_change",
+        "log_error",
+        "interface_change",
+        "log_notice",
+    ]
+    assert [each.time for each in told] == [98.0, 100.0, 100.0, 100.0, 100.0 - fleet.limits.line_age + 2600.0 + 1.0]
+    assert {(each.host, each.application, each.process_id) for each in told} == {("10.0.0.2", "app", 1)}
+    assert {each.link for each in told} == {fleet.processes()[0].link} and set(kinds(fleet)) <= set(KINDS)
+
+
+def test_lines_that_two_controllers_of_a_process_tell_are_told_once() -> None:
+    fleet = Fleet()
+    fleet.add(receiver(), now=0.0)
+    first, second = LogLine(7, 5, "Core-1-1: a"), LogLine(8, 5, "Core-1-1: b")
+    for record in (log(first), log(first, second), log(first)):
+        fleet.add(record, now=1.0)
+    assert [each.text for each in fleet.events()[1:]] == ["Core-1-1: a", "Core-1-1: b"]
+
+
+def test_x4_lines_of_strangers_are_few_short_and_counted() -> None:
+    fleet = Fleet()
+    fleet.add(log(LogLine(1, 5, "of nobody"), process=9), now=0.0)
+    assert fleet.events() == [] and fleet.counts.refused_lines == 1 and len(fleet.processes()) == 0
+    for process in (1, 2):
+        fleet.add(receiver(process), now=0.0, origin=f"{process}")
+    flood = tuple(LogLine(number, 5, f"{number} " + "x" * 5000) for number in range(1, 2001))
+    fleet.add(log(*flood), now=0.0, origin="1")
+    lines = [each for each in fleet.events() if each.line]
+    assert len(lines) == 2 * fleet.limits.lines_per_origin and max(len(each.text) for each in lines) == 512
+    assert fleet.counts.refused_lines == 1 + 2000 - len(lines)
+    fleet.add(log(LogLine(1, 5, "of the other"), process=2), now=0.0, origin="2")
+    assert fleet.events()[-1].text == "of the other"
 
 
 # ---- strangers ----

@@ -18,6 +18,8 @@ from um_cffi.monitoring import (
     Attributes,
     ContextRecord,
     Decoder,
+    LogLine,
+    LogRecord,
     MalformedPacket,
     ReceiverRecord,
     Record,
@@ -43,6 +45,36 @@ def csv_packet(kind: int, body: bytes, version: int = 5) -> bytes:
 def one(packet: bytes, separator: str = ",") -> Any:
     (found,) = decode(packet, separator)
     return found
+
+
+# ---- lines of logs ----
+
+LOGGED = LogRecord(WHO, (LogLine(7, 5, "Core-1-1: small \u2713", 1_700_000_000, 5), LogLine(8, 6, "x")))
+
+
+@pytest.mark.parametrize("form", ["csv", "pb"])
+def test_lines_of_a_log_are_protobuf_in_a_packet_of_their_own(form: str) -> None:
+    packet = encode(LOGGED, form)
+    assert HEADER.unpack_from(packet)[1] == 0x554D and decode(packet) == [LOGGED]
+
+
+def test_lines_of_a_log_that_strangers_send_are_bounded_and_printable() -> None:
+    many = LogRecord(WHO, tuple(LogLine(number, 5, "x") for number in range(300)))
+    with pytest.raises(MalformedPacket, match="256 or fewer"):
+        decode(encode(many))
+    packet = encode(LogRecord(WHO, (LogLine(1, 5, "ab\x1b[2J"),)))
+    assert one(packet).lines[0].text == "ab\ufffd[2J"
+    assert one(packet.replace(b"ab", b"\xff\xfe")).lines[0].text.startswith("\ufffd\ufffd")
+    with pytest.raises(MalformedPacket, match="protobuf record"):
+        decode(csv_packet(0x554D, b"\xff"))
+
+
+@given(st.binary(max_size=200))
+def test_any_body_of_a_log_is_one_or_refused(body: bytes) -> None:
+    try:
+        assert isinstance(one(csv_packet(0x554D, body)), LogRecord)
+    except MalformedPacket as error:
+        assert error.reason == "body"
 
 
 # ---- what the formats look like ----

@@ -9,6 +9,8 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import Descriptor
 from monitoring_messages import pool_of
 
+from um_cffi.monitoring._pb import LogMonMsg
+
 ROOT = Path(__file__).resolve().parents[2]
 PROTOS = ROOT / "proto"
 
@@ -54,3 +56,11 @@ def test_messages_have_their_fields(
 ) -> None:
     found = fields(pool.FindMessageTypeByName(f"lbmmon.{name}"))
     assert len(found) == count and set(some.items()) <= set(found)
+
+
+def test_lines_of_logs_are_what_the_package_reads_of_them(pool: descriptor_pool.DescriptorPool) -> None:
+    """A package of our own: the other schema stays as others know it."""
+    for name in ("LogMonMsg", "LogMonMsg.Line"):
+        read = LogMonMsg.DESCRIPTOR.file.pool.FindMessageTypeByName(f"openum.{name}")
+        told = pool.FindMessageTypeByName(f"openum.{name}")
+        assert fields(told) == fields(read) and [f.type for f in told.fields] == [f.type for f in read.fields]

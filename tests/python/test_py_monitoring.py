@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from monitoring_records import one_of_each
 from pairs import until
 
-from um_cffi import Context, InvalidArgument, Receiver, Source
+from um_cffi import Context, InvalidArgument, Receiver, Source, config
 from um_cffi.monitoring import (
     TOPIC,
     Arrival,
@@ -26,7 +27,9 @@ from um_cffi.monitoring import (
 from um_cffi.monitoring.fleet import Fleet
 
 EACH = one_of_each()
-LOCAL = {"default_interface": "127.0.0.1"}
+# Where networks cannot be made, other runs share this one: by a port of its own topics of the same name are not theirs.
+RESOLVER_PORT = 20_000 + os.getpid() % 10_000
+LOCAL = {"default_interface": "127.0.0.1", "resolver_multicast_port": RESOLVER_PORT}
 
 
 def test_records_come_by_the_topic_of_statistics() -> None:
@@ -74,7 +77,7 @@ def test_a_fleet_is_made_of_what_comes() -> None:
 
 # ---- the sending side is the library's ----
 
-PLACE = "context|default_interface=127.0.0.1"
+PLACE = f"context|default_interface=127.0.0.1;context|resolver_multicast_port={RESOLVER_PORT}"
 
 
 def until_all(monitor: Monitor, kinds: set[type]) -> dict[type, Record]:
@@ -158,6 +161,23 @@ def test_records_by_the_options_of_a_context_alone() -> None:
     (receiver,) = fleet.objects("receiver")
     assert fleet.topics(receiver) == ("prices",) and receiver.application == "alone"
     assert fleet.receivers_of(fleet.objects("source")[0]) == [receiver]
+
+
+def test_what_the_library_logs_comes_with_the_records_and_is_an_event(tmp_path: Path) -> None:
+    """Also what it logged before: here that a file has an option which does not exist."""
+    (tmp_path / "um.cfg").write_text("context nothing_of_the_kind 1\n")
+    fleet = Fleet()
+    with Context(options=LOCAL) as ctx, Monitor(udp=":0") as monitor:
+        with contextlib.suppress(InvalidArgument):
+            config.load(tmp_path / "um.cfg")
+        port = monitor.address.rpartition(":")[2]
+        publish(ctx, 1, application="logs", transport="udp", transport_options=f"address=127.0.0.1;port={port}")
+        while not any("nothing_of_the_kind" in each.text for each in fleet.events()):
+            for arrival in monitor.poll(timeout=60):
+                fleet.add(arrival.record, now=0.0, origin=arrival.origin)
+    event = next(each for each in fleet.events() if "nothing_of_the_kind" in each.text)
+    assert event.kind in ("log_warning", "log_notice", "log_error") and event.line
+    assert (event.application, event.process_id) == ("logs", os.getpid())
 
 
 @pytest.mark.parametrize(

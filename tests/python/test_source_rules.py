@@ -39,7 +39,13 @@ TELLS_THE_TIME = {
     "um_cffi/web/_desk.py": 1,  # when events were, for the page
 }
 # What the library may do with um_clock_wall_ns(): stamp messages and lines, and mix it into random seeds.
-WALL_READERS = {"csrc/base/um_clock.h", "csrc/base/um_debug.c", "csrc/base/um_random.c", "csrc/net/um_loop.c"}
+WALL_READERS = {
+    "csrc/base/um_clock.h",
+    "csrc/base/um_debug.c",
+    "csrc/base/um_log_kept.c",
+    "csrc/base/um_random.c",
+    "csrc/net/um_loop.c",
+}
 
 
 def sources(*folders: str) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from interpreter import needs_plain_library
 from made_fleet import desk_fleet
 from web_pages import Page, page
 
-from um_cffi.monitoring import Arrival, Attributes, ReceiverRecord, TopicRecord, TopicState
+from um_cffi.monitoring import Arrival, Attributes, LogLine, LogRecord, ReceiverRecord, TopicRecord, TopicState
 
 pytestmark = [
     pytest.mark.skipif(not browser.installed(), reason="needs chromium, chromedriver and selenium"),
@@ -150,6 +150,7 @@ class Hostile:
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
+        self.lines = 0
 
     def poll(self, timeout: float | None = None) -> list[Arrival]:
         attributes = Attributes("10.6.6.6", 0, HOSTILE, 1, 2, False, HOSTILE)
@@ -157,7 +158,10 @@ class Hostile:
         values = {"lost": int(time.monotonic() * 1000), "msgs_rcved": 1}
         made = Arrival(ReceiverRecord(attributes, "lbtrm", session, values), "127.0.0.1")
         told = Arrival(TopicRecord(attributes, HOSTILE, (TopicState(session),)), "127.0.0.1")
-        return [*self.inner.poll(timeout), made, told]
+        self.lines += 1
+        line = LogLine(self.lines, 5, f"Core-1-1: {HOSTILE}")
+        logged = Arrival(LogRecord(attributes, (line,)), "127.0.0.1")
+        return [*self.inner.poll(timeout), made, told, logged]
 
     def counts(self) -> Any:
         return self.inner.counts()
@@ -169,7 +173,7 @@ def test_names_of_strangers_are_text_and_nothing_else(seen: Any) -> None:
     with page(reception=Hostile(MadeReception(desk_fleet(), 0.3))) as served:
         text = opened(seen, served, "/", re.escape(HOSTILE[:20]) + "[^∎]*misses datagrams")
         assert HOSTILE in text
-        for path in ("/list?kind=receiver&sort=missed", "/list?kind=topic&q=onerror", "/events"):
+        for path in ("/list?kind=receiver&sort=missed", "/list?kind=topic&q=onerror", "/events", "/events?kind=log"):
             opened(seen, served, path, re.escape("onerror="))
         link = served.json("/api/objects?kind=receiver&q=onerror")["list"]["rows"][0]["id"]
         opened(seen, served, f"/o/{link}", re.escape("onerror="))

@@ -62,6 +62,8 @@ def test_it_answers_pages_files_and_views() -> None:
         row = served.json("/api/objects?kind=receiver&q=pricer")["list"]["rows"][0]
         assert served.json(f"/api/object?id={row['id']}")["object"]["kind"] == "receiver"
         assert served.json("/api/events?q=appeared")["events"]
+        assert served.json("/api/events?kind=process")["events"] and not served.json("/api/events?kind=log")["events"]
+        assert served.get("/api/events?kind=else")[0] == 404
 
 
 def test_every_answer_forbids_content_of_others() -> None:

@@ -9,12 +9,12 @@ import pytest
 from interpreter import needs_plain_library
 from made_fleet import LBTRM, MadeFleet, crowd, desk_fleet
 
-from um_cffi.monitoring import Attributes, EventQueueRecord, ReceiverRecord, TopicRecord
+from um_cffi.monitoring import Attributes, EventQueueRecord, LogLine, LogRecord, ReceiverRecord, TopicRecord
 from um_cffi.monitoring.fleet import Fleet, Limits
 from um_cffi.web import Settings
 from um_cffi.web._history import HOUR, STEP
 from um_cffi.web._limits import ADDRESSES, Buckets
-from um_cffi.web._views import Views
+from um_cffi.web._views import EVENT_KINDS, Views
 from um_cffi.web._watch import Watch
 
 pytestmark = needs_plain_library
@@ -91,6 +91,23 @@ def test_s4_a_receiver_that_loses_is_named_and_no_other(run: Run) -> None:
     bad = [each for each in said["topology"]["links"] if each["level"] != "ok"]
     assert [each["from"] for each in bad] == [LBTRM.format(5)]
     assert any(each["kind"] == "loss" and each["who"] == "pricer on 10.1.2.11" for each in said["events"])
+
+
+def test_lines_of_logs_and_changes_of_interfaces_are_events_with_a_filter(run: Run) -> None:
+    run.seconds(2)
+    process = run.watch.fleet.processes()[0]
+    about = Attributes(process.host, 0, process.application, process_id=process.process_id)
+    lines = (LogLine(1, 5, "Core-1-1: a buffer is small"), LogLine(2, 5, "Core-9030-1: interface eth0 is down"))
+    run.watch.add(LogRecord(about, lines), run.now, process.host)
+    filtered = {kind: run.ask("events", "", kind)["events"] for kind in EVENT_KINDS}
+    assert [(each["text"], each["level"]) for each in filtered["log"]] == [("Core-1-1: a buffer is small", "warn")]
+    assert [each["text"] for each in filtered["interface"]] == ["Core-9030-1: interface eth0 is down"]
+    assert len(filtered[""]) > len(filtered["process"]) > 0 and filtered["loss"] == []
+    assert [each["text"] for each in run.ask("events", "eth0", "")["events"]] == [lines[1].text]
+    shown = [each["text"] for each in run.ask("overview")["events"]]
+    assert {line.text for line in lines} <= set(shown), "lines of different words are not one event"
+    there = run.ask("object", process.link)["events"]
+    assert {line.text for line in lines} <= {each["text"] for each in there}
 
 
 def test_trouble_keeps_its_beginning_and_ends(run: Run) -> None:

@@ -9,6 +9,7 @@ from um_cffi.monitoring import _fields
 from um_cffi.monitoring._records import (
     ContextRecord,
     EventQueueRecord,
+    LogRecord,
     ReceiverRecord,
     Record,
     SourceRecord,
@@ -17,7 +18,9 @@ from um_cffi.monitoring._records import (
 
 
 def kind_of(record: Record) -> str:
-    """context, source, receiver, event_queue, topic or wildcard."""
+    """context, source, receiver, event_queue, topic, wildcard or log."""
+    if isinstance(record, LogRecord):
+        return "log"
     if isinstance(record, ReceiverRecord):
         return "receiver"
     if isinstance(record, SourceRecord):
@@ -30,7 +33,9 @@ def kind_of(record: Record) -> str:
 
 
 def name_of(record: Record) -> str:
-    """Source string, topic or pattern; "" for contexts and event queues."""
+    """Source string, topic or pattern; "" for contexts and event queues; of a log its lines."""
+    if isinstance(record, LogRecord):
+        return "\n".join(each.text for each in record.lines)
     if isinstance(record, (SourceRecord, ReceiverRecord)):
         return record.source
     if isinstance(record, (ContextRecord, EventQueueRecord)):
@@ -53,9 +58,10 @@ def to_arrow(records: Iterable[Record], kind: str | None = None) -> Any:
     """A pyarrow.RecordBatch with a row for each record.
 
     Columns: kind, host, application, process_id, context, object_id, domain_id, immediate, timestamp (seconds, UTC),
-    transport, name (source string, topic or pattern), sources (of a topic), and numbers (a map). With `kind`, one of
-    context, source, receiver and event_queue, only records of that kind, each number in a column of its own, null where
-    the transport does not have it, and no `sources`. ImportError without pyarrow, ValueError for another kind.
+    transport, name (source string, topic, pattern, or lines of a log), sources (of a topic), and numbers (a map). With
+    `kind`, one of context, source, receiver and event_queue, only records of that kind, each number in a column of its
+    own, null where the transport does not have it, and no `sources`. ImportError without pyarrow, ValueError for
+    another kind.
     """
     import pyarrow as pa
 

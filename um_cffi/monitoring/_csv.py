@@ -114,7 +114,7 @@ def _hexadecimal(names: tuple[str, ...], values: Mapping[str, int]) -> list[str]
 
 
 def encode(record: Record, separator: str) -> tuple[int, bytes]:
-    """Type and body of a record."""
+    """Type and body of a record. ValueError for one that csv does not have."""
     if isinstance(record, (SourceRecord, ReceiverRecord)):
         of_source = isinstance(record, SourceRecord)
         names = (_fields.SOURCES if of_source else _fields.RECEIVERS)[record.transport].csv
@@ -129,6 +129,8 @@ def encode(record: Record, separator: str) -> tuple[int, bytes]:
         for each in record.sources:
             parts += [f'"{each.source}"', each.otid or "0" * 64, f"{each.topic_index:x}"]
     else:
+        if not isinstance(record, WildcardRecord):
+            raise ValueError("lines of a log: have no form in csv")
         number = next((number for number, name in _PATTERN_TYPES.items() if name == record.pattern_type), 0)
         kind, parts = WILDCARD, [f'"{record.pattern}"', f"{number:x}"]
     return kind, separator.join(parts).encode()

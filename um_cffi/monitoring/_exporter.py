@@ -123,6 +123,7 @@ class Exporter:
             ("records", counts.records, "Monitoring records in these."),
             ("refused_packets", counts.refused, "Packets that came faster than is let in."),
             ("dropped_packets", counts.dropped, "Packets lost as they came faster than they were taken."),
+            ("refused_log_lines", fleet.refused_lines, "Lines of logs beyond the limits, or of unknown processes."),
             ("cut_texts", fleet.cut_texts, "Records with texts too long to be kept whole."),
             ("objects_created", fleet.objects_created, "Objects that records told of for the first time."),
             ("objects_expired", fleet.objects_expired, "Objects removed as nothing more came about them."),

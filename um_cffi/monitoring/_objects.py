@@ -146,7 +146,18 @@ _ZEROS = (0,) * 64  # for numbers that a record of an older version does not hav
 class Process:
     """A process that sends records. Read it only; a Fleet changes it."""
 
-    __slots__ = ("first_seen", "interval", "key", "last_seen", "link", "objects", "origin", "records", "silent")
+    __slots__ = (
+        "first_seen",
+        "interval",
+        "key",
+        "last_line",
+        "last_seen",
+        "link",
+        "objects",
+        "origin",
+        "records",
+        "silent",
+    )
 
     def __init__(self, key: ProcessKey, now: float, origin: str) -> None:
         self.key = key
@@ -157,6 +168,7 @@ class Process:
         self.objects: dict[Key, MonitoredObject] = {}
         self.records = 0  #: so far
         self.silent = False  #: nothing came for longer than usual
+        self.last_line = 0  #: number of the last line of its log that was taken
 
     @property
     def host(self) -> str:
@@ -198,10 +210,12 @@ class Event:
     topics: tuple[str, ...]  #: that the session is known to carry
     amount: int  #: how many were lost, or how many objects are gone
     text: str  #: for people
+    line: bool = False  #: it is a line of a log
 
 
 #: What happens: a receiver missed datagrams; lost them for good; a source ended; an object, a process appeared or went;
-#: a process was silent for longer than usual, spoke again, or took the place of another one of the same name.
+#: a process was silent for longer than usual, spoke again, or took the place of another one of the same name; its log
+#: has an error (or worse), a warning, a notice, or says that a network interface went down or came up.
 KINDS = (
     "loss",
     "unrecovered",
@@ -212,7 +226,20 @@ KINDS = (
     "process_silent",
     "process_back",
     "process_gone",
+    "log_error",
+    "log_warning",
+    "log_notice",
+    "interface_change",
 )
+
+INTERFACES = ("Core-9030-1:", "Core-9030-2:")  # how lines begin that tell of interfaces
+
+
+def kind_of_line(level: int, text: str) -> str:
+    """The kind of event that a line of a log is."""
+    if text.startswith(INTERFACES):
+        return "interface_change"
+    return "log_notice" if level >= 6 else "log_warning" if level == 5 else "log_error"
 
 
 class EventLog:
@@ -222,12 +249,12 @@ class EventLog:
         self._events: deque[Event] = deque(maxlen=limit)
         self._limit = limit
         self._merge = merge  # seconds
-        self._last: dict[tuple[str, str], Event] = {}  # by kind and link, of the last seconds
+        self._last: dict[tuple[str, str, str], Event] = {}  # by kind, link, text of a line
         self.count = 0  #: events so far, those no longer kept included
 
     def add(self, event: Event) -> None:
         """Append an event, whose number is given here, unless it goes on with one of a moment ago."""
-        name = (event.kind, event.link)
+        name = (event.kind, event.link, event.text if event.line else "")
         before: Event | None = self._last.get(name)
         if before is not None and event.time - before.time < self._merge:
             return

@@ -21,6 +21,7 @@ LONGEST = HEADER.size + 2 * 0xFFFF
 ENTRIES = 64  # more than a block of nine known attributes has
 
 SOURCE, RECEIVER, EVENT_QUEUE, CONTEXT, TOPIC, WILDCARD, STORE, ROUTER, UMDS, CONTROL, SRS = range(11)
+LOG = 0x554D  # lines of the log of a process: of this implementation only, protobuf in any case
 CSV, PB = 1, 2
 CSV_VERSIONS = range(1, 6)
 PB_VERSIONS = range(1, 2)
@@ -124,8 +125,8 @@ def unpack(packet: bytes) -> Packet:
     if len(packet) != expected:
         short = len(packet) < expected
         raise MalformedPacket("short" if short else "long", f"packet of {len(packet)} bytes: its head says {expected}")
-    if kind not in (SOURCE, RECEIVER, EVENT_QUEUE, CONTEXT, TOPIC, WILDCARD):
-        raise MalformedPacket("type", f"record of type {kind}: must be 0 to 5")
+    if kind not in (SOURCE, RECEIVER, EVENT_QUEUE, CONTEXT, TOPIC, WILDCARD, LOG):
+        raise MalformedPacket("type", f"record of type {kind}: must be 0 to 5, or {LOG}")
     found = _entries(packet[HEADER.size : HEADER.size + attributes])
     module = found.get(_FORMAT, b"")
     if len(module) != 2:

@@ -14,12 +14,14 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 
 from um_cffi.monitoring import _fields
 from um_cffi.monitoring._csv import SOURCES_MOST
-from um_cffi.monitoring._packet import CONTEXT, EVENT_QUEUE, RECEIVER, SOURCE, TOPIC, WILDCARD, MalformedPacket
+from um_cffi.monitoring._packet import CONTEXT, EVENT_QUEUE, LOG, RECEIVER, SOURCE, TOPIC, WILDCARD, MalformedPacket
 from um_cffi.monitoring._packet import printable as _printable
 from um_cffi.monitoring._records import (
     Attributes,
     ContextRecord,
     EventQueueRecord,
+    LogLine,
+    LogRecord,
     ReceiverRecord,
     Record,
     SourceRecord,
@@ -29,6 +31,7 @@ from um_cffi.monitoring._records import (
 )
 
 OBJECTS_MOST = 4096  # of one message
+LINES_MOST = 256  # of a log, in one message: our library sends 64 at most
 SESSIONS = ("tcp", "lbtrm", "lbtru", "lbtipc", "lbtsmx")  # that the schema has, in the order of their tags 3, 4...
 _STATES = ("none", "created", "deleted")
 _PATTERN_TYPES = {1: "pcre", 2: "regex"}
@@ -141,13 +144,39 @@ def file_descriptor() -> descriptor_pb2.FileDescriptorProto:
     return file
 
 
-def _message_class() -> Any:
+def log_file_descriptor() -> descriptor_pb2.FileDescriptorProto:
+    """The schema of lines of a log, which uses the other one."""
+    file = descriptor_pb2.FileDescriptorProto(name="um_cffi_log.proto", package="openum", syntax="proto3")
+    file.dependency.append("um_cffi_monitoring.proto")
+    record = file.message_type.add(name="LogMonMsg")
+    line = record.nested_type.add(name="Line")
+    for number, (name, kind) in enumerate(
+        (
+            ("number", "uint64"),
+            ("level", "uint32"),
+            ("timestamp_sec", "uint64"),
+            ("timestamp_usec", "uint32"),
+            ("text", "bytes"),
+        ),
+        1,
+    ):
+        _add(line, number, name, kind)
+    _add(record, 1, "attributes", "UMMonAttributes")
+    _add(record, 2, "lines", "Line", repeated=True)
+    record.field[1].type_name = ".openum.LogMonMsg.Line"
+    return file
+
+
+def _message_classes() -> tuple[Any, Any]:
     pool = descriptor_pool.DescriptorPool()  # of its own: programs may have loaded generated modules of the same names
     pool.Add(file_descriptor())
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("lbmmon.UMSMonMsg"))
+    pool.Add(log_file_descriptor())
+    names = ("lbmmon.UMSMonMsg", "openum.LogMonMsg")
+    record, log = (message_factory.GetMessageClass(pool.FindMessageTypeByName(name)) for name in names)
+    return record, log
 
 
-UMSMonMsg = _message_class()
+UMSMonMsg, LogMonMsg = _message_classes()
 
 
 def _attributes(told: Any, given: Attributes, immediate: bool) -> Attributes:
@@ -222,6 +251,29 @@ def decode(given: Attributes, data: bytes) -> list[Record]:
     return found
 
 
+def _put_attributes(attributes: Any, about: Attributes) -> None:
+    attributes.sender_ipv4_address, attributes.application_id = about.host, about.application
+    attributes.timestamp, attributes.object_id = about.timestamp, about.object_id
+    attributes.process_id, attributes.domain_id = about.process_id, about.domain_id
+    attributes.context_instance = bytes.fromhex(about.context_instance)
+
+
+def decode_log(given: Attributes, data: bytes) -> LogRecord:
+    """The lines of a body. MalformedPacket if it is none."""
+    told = LogMonMsg()
+    try:
+        told.ParseFromString(data)
+    except message.DecodeError as error:
+        raise MalformedPacket("body", f"protobuf record: {error}") from None
+    if len(told.lines) > LINES_MOST:
+        raise MalformedPacket("body", f"log with {len(told.lines)} lines: must be {LINES_MOST} or fewer")
+    lines = tuple(
+        LogLine(each.number, each.level, _printable(each.text), each.timestamp_sec, each.timestamp_usec)
+        for each in told.lines
+    )
+    return LogRecord(_attributes(told.attributes, given, False), lines)
+
+
 def _fill(to: Any, values: Mapping[str, int]) -> None:
     to.SetInParent()
     for name in to.DESCRIPTOR.fields_by_name:
@@ -230,15 +282,20 @@ def _fill(to: Any, values: Mapping[str, int]) -> None:
 
 def encode(record: Record) -> tuple[int, bytes]:
     """Type and body of a record. ValueError for a transport that the schema does not have."""
+    if isinstance(record, LogRecord):
+        log = LogMonMsg()
+        _put_attributes(log.attributes, record.attributes)
+        for line in record.lines:
+            log.lines.add(
+                number=line.number,
+                level=line.level,
+                timestamp_sec=line.seconds,
+                timestamp_usec=line.microseconds,
+                text=line.text.encode(),
+            )
+        return LOG, log.SerializeToString(deterministic=True)
     told, about = UMSMonMsg(), record.attributes
-    attributes = told.attributes
-    attributes.sender_ipv4_address, attributes.application_id = about.host, about.application
-    attributes.timestamp, attributes.object_id, attributes.process_id = (
-        about.timestamp,
-        about.object_id,
-        about.process_id,
-    )
-    attributes.context_instance, attributes.domain_id = bytes.fromhex(about.context_instance), about.domain_id
+    _put_attributes(told.attributes, about)
     if isinstance(record, (SourceRecord, ReceiverRecord)):
         if record.transport not in SESSIONS:
             raise ValueError(f"transport {record.transport}: must be one of {', '.join(SESSIONS)} in protobuf")

@@ -15,6 +15,8 @@ __all__ = [
     "Attributes",
     "ContextRecord",
     "EventQueueRecord",
+    "LogLine",
+    "LogRecord",
     "ReceiverRecord",
     "Record",
     "SourceRecord",
@@ -104,4 +106,23 @@ class WildcardRecord:
     pattern_type: str = "pcre"  #: "pcre", "regex", or a number in words that nobody knows yet
 
 
-Record = Union[SourceRecord, ReceiverRecord, ContextRecord, EventQueueRecord, TopicRecord, WildcardRecord]
+@dataclass(frozen=True)
+class LogLine:
+    """A line of the log of a process, of level NOTICE or above."""
+
+    number: int  #: 1, 2, ... within its process
+    level: int  #: 1 emergency, 2 alert, 3 critical, 4 error, 5 warning, 6 notice
+    text: str  #: "IDENTIFIER: words"
+    seconds: int = 0  #: when it was written, seconds since 1970 (UTC); 0 where unknown
+    microseconds: int = 0  #: and microseconds
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """What the library has logged in a process since its record before. Protobuf alone, from this implementation."""
+
+    attributes: Attributes  #: who and when; of the process, and of none of its objects
+    lines: tuple[LogLine, ...] = ()  #: the oldest first
+
+
+Record = Union[SourceRecord, ReceiverRecord, ContextRecord, EventQueueRecord, TopicRecord, WildcardRecord, LogRecord]

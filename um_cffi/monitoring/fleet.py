@@ -12,10 +12,12 @@ import heapq
 from dataclasses import dataclass, fields
 
 from um_cffi.monitoring import _fields
-from um_cffi.monitoring._objects import KINDS, Event, EventLog, Key, MonitoredObject, Process, ProcessKey
+from um_cffi.monitoring._gate import Gate, Rates
+from um_cffi.monitoring._objects import KINDS, Event, EventLog, Key, MonitoredObject, Process, ProcessKey, kind_of_line
 from um_cffi.monitoring._records import (
     ContextRecord,
     EventQueueRecord,
+    LogRecord,
     ReceiverRecord,
     Record,
     SourceRecord,
@@ -42,6 +44,9 @@ class Limits:
     silent_after: float = 3.0  #: without a record, and 2.5 of its intervals: a process is silent
     expire_after: float = 60.0  #: without a record, and 6 intervals of its process: an object is removed
     restart_within: float = 600.0  #: a process of the same name after one that went is a restart of it
+    lines_per_origin: int = 50  #: of logs that one sender of records may tell in a second; bursts of two seconds' worth
+    lines: int = 200  #: of logs in a second, in all; likewise
+    line_age: float = 3_600.0  #: a line is told of as no older than this
 
 
 @dataclass
@@ -53,6 +58,7 @@ class FleetCounts:
     refused_origin: int = 0  #: records of new objects, as their sender had told of too many
     refused_processes: int = 0  #: records of new processes, as there were too many
     cut_texts: int = 0  #: records with longer texts than Limits.text
+    refused_lines: int = 0  #: lines of logs beyond Limits.lines, or of processes that nothing else was told of
     objects_created: int = 0  #: so far
     objects_expired: int = 0  #: so far
 
@@ -90,6 +96,7 @@ class Fleet:
         self._process_origins: dict[str, int] = {}  # processes of each
         self._sessions: dict[str, dict[Key, MonitoredObject]] = {}  # topics by session
         self._departed: dict[tuple[str, str], float] = {}  # host and application, when the last process of it went
+        self._lines: Gate | None = None
         self._log = EventLog(self.limits.events, self.limits.merge)
 
     # ---- records in ----
@@ -97,8 +104,11 @@ class Fleet:
     def add(self, record: Record, now: float, origin: str = "") -> MonitoredObject | None:
         """Take a record that came at `now` from `origin`, which is what the network says and not the record.
 
-        Returns the object that it tells of; None for a new one for which there is no room.
+        Returns the object that it tells of; None for a new one for which there is no room, and for lines of a log.
         """
+        if isinstance(record, LogRecord):
+            self._take_lines(record, now, origin)
+            return None
         key, transport, names = self._key(record)
         found = self._objects.get(key)
         if found is None:
@@ -114,9 +124,32 @@ class Fleet:
         elif isinstance(record, WildcardRecord):
             found.pattern_type = record.pattern_type
             found.update({}, record.attributes.timestamp, now)
-        elif found.update(record.values, record.attributes.timestamp, now):
+        elif not isinstance(record, LogRecord) and found.update(record.values, record.attributes.timestamp, now):
             self._look(found, now)
         return found
+
+    def _take_lines(self, record: LogRecord, now: float, origin: str) -> None:
+        """Lines of the log of a process that is known become events, those told before excepted."""
+        about = record.attributes
+        process = self._processes.get((self._short(about.host), self._short(about.application), about.process_id))
+        if process is None:
+            self.counts.refused_lines += len(record.lines)
+            return
+        self.counts.records += 1
+        process.records += 1
+        fresh = [line for line in record.lines if line.number > process.last_line]
+        if self._lines is None:
+            self._lines = Gate(Rates(self.limits.lines_per_origin, self.limits.lines), now)
+        taken = self._lines.take(origin, len(fresh), now)
+        self.counts.refused_lines += len(fresh) - taken
+        for line in fresh[:taken]:
+            age = float(about.timestamp - line.seconds) if about.timestamp and line.seconds else 0.0
+            at = now - min(max(age, 0.0), self.limits.line_age)
+            self._tell(kind_of_line(line.level, line.text), process, at, self._short_line(line.text), line=True)
+        process.last_line = max([process.last_line, *(line.number for line in fresh)])
+
+    def _short_line(self, text: str) -> str:
+        return text if len(text) <= 2 * self.limits.text else text[: 2 * self.limits.text - 1] + "\u2026"
 
     def _key(self, record: Record) -> tuple[Key, str, tuple[str, ...]]:
         attributes = record.attributes
@@ -134,6 +167,7 @@ class Fleet:
         elif isinstance(record, TopicRecord):
             kind, source = "topic", record.topic
         else:
+            assert isinstance(record, WildcardRecord)
             kind, source = "wildcard", record.pattern
         return (
             (
@@ -310,6 +344,7 @@ class Fleet:
         link: str = "",
         each: MonitoredObject | None = None,
         topics: tuple[str, ...] = (),
+        line: bool = False,
     ) -> None:
         if silence:
             text = f"{text} for {silence:.1f} s"
@@ -330,6 +365,7 @@ class Fleet:
                 topics,
                 amount,
                 text,
+                line,
             )
         )
 

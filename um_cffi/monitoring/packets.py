@@ -10,7 +10,7 @@ from typing import Any
 
 from um_cffi.monitoring import _csv, _packet
 from um_cffi.monitoring._packet import REASONS, MalformedPacket
-from um_cffi.monitoring._records import Record
+from um_cffi.monitoring._records import LogRecord, Record
 
 __all__ = ["REASONS", "TOPIC", "Decoder", "MalformedPacket", "decode", "encode"]
 
@@ -42,6 +42,8 @@ def decode(packet: bytes, separator: str = ",") -> list[Record]:
     if len(packet) > _packet.LONGEST:
         raise MalformedPacket("long", f"packet of {len(packet)} bytes: must be {_packet.LONGEST} or fewer")
     taken = _packet.unpack(bytes(packet))
+    if taken.type == _packet.LOG:
+        return [_protobuf().decode_log(taken.attributes, taken.data)]
     if taken.format == _packet.CSV:
         return [_csv.decode(taken.type, taken.attributes, taken.data, separator.encode())]
     found: list[Record] = _protobuf().decode(taken.attributes, taken.data)
@@ -49,15 +51,15 @@ def decode(packet: bytes, separator: str = ",") -> list[Record]:
 
 
 def encode(record: Record, format: str = "csv", separator: str = ",") -> bytes:
-    """The packet of a record, in "csv" (version 5) or "pb" (version 1).
+    """The packet of a record, in "csv" (version 5) or "pb" (version 1); that of a LogRecord is protobuf in both.
 
     ValueError for another format, OverflowError for a record that is longer than 65535 bytes.
     """
-    if format == "csv":
+    if format not in ("csv", "pb"):
+        raise ValueError(f"format {format}: must be csv or pb")
+    if format == "csv" and not isinstance(record, LogRecord):
         kind, data = _csv.encode(record, separator)
         return _packet.pack(kind, _packet.CSV, _packet.CSV_VERSIONS[-1], record.attributes, data)
-    if format != "pb":
-        raise ValueError(f"format {format}: must be csv or pb")
     kind, data = _protobuf().encode(record)
     return _packet.pack(kind, _packet.PB, _packet.PB_VERSIONS[-1], record.attributes, data)
 

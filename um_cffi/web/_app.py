@@ -27,7 +27,7 @@ from starlette.types import Receive, Scope, Send
 from um_cffi.web._desk import Answer, Busy, Desk, Question
 from um_cffi.web._limits import ServerCounts
 from um_cffi.web._settings import Settings
-from um_cffi.web._views import KINDS
+from um_cffi.web._views import EVENT_KINDS, KINDS
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 TEXT = 200  # characters of a search
@@ -173,7 +173,8 @@ def question_of(view: str, request: Request) -> Question | None:
     if view == "overview":
         return ("overview",)
     if view == "events":
-        return ("events", text)
+        kind = given.get("kind", "")
+        return ("events", text, kind) if kind in EVENT_KINDS else None
     if view == "object":
         link = given.get("id", "")
         return ("object", link) if LINK.fullmatch(link) else None

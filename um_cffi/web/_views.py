@@ -19,7 +19,24 @@ PAGE = 100  # rows of a list
 BRIEF = 6  # topics that are named
 NAMED = 3  # processes in the verdict
 KINDS = ("host", "process", "context", "source", "receiver", "event_queue", "topic", "wildcard")
-SEVERE = {"unrecovered": "bad", "process_silent": "bad", "process_gone": "bad", "loss": "warn"}
+SEVERE = {
+    "unrecovered": "bad",
+    "process_silent": "bad",
+    "process_gone": "bad",
+    "loss": "warn",
+    "log_error": "bad",
+    "log_warning": "warn",
+    "interface_change": "warn",
+}
+#: Which events the filter of their view lets through.
+EVENT_KINDS = {
+    "": (),
+    "loss": ("loss", "unrecovered"),
+    "process": ("process_started", "process_restarted", "process_silent", "process_back", "process_gone"),
+    "source": ("source_gone", "object_gone"),
+    "log": ("log_error", "log_warning", "log_notice"),
+    "interface": ("interface_change",),
+}
 WORDS = {
     "silent": "say nothing",
     "lost": "lose messages for good",
@@ -406,11 +423,14 @@ class Views:
 
     # ---- events ----
 
-    def events(self, text: str) -> Sections:
-        """The newest events that have all words of the text."""
+    def events(self, text: str, kind: str = "") -> Sections:
+        """The newest events of a kind, or of all, that have all words of the text."""
         words = text.lower().split()[:16]
+        chosen = EVENT_KINDS[kind]
         found = []
         for each in reversed(self._fleet.events(0, 4096)):
+            if chosen and each.kind not in chosen:
+                continue
             told = self._event(each)
             if all(word in f"{told['text']} {told['kind']} {told['who']} {told['topics']}".lower() for word in words):
                 found.append(told)
@@ -420,9 +440,9 @@ class Views:
 
     def _together(self, events: list[Event]) -> list[dict[str, Any]]:
         """The newest first, of those of one kind about one object the newest with the number of all and the first."""
-        told: dict[tuple[str, str], dict[str, Any]] = {}
+        told: dict[tuple[str, str, str], dict[str, Any]] = {}
         for event in reversed(events):
-            name = (event.kind, event.link)
+            name = (event.kind, event.link, event.text if event.line else "")
             if name in told:
                 told[name]["times"] += 1
                 told[name]["first"] = self._time(event.time)

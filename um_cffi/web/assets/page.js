@@ -18,7 +18,7 @@ function wanted(place) {
     for (const name of ["kind", "q", "sort", "page"]) if (asked.get(name)) ask[name] = asked.get(name);
     return { name: "list", ask, draw: list, asked };
   }
-  if (path === "/events") return { name: "events", ask: { view: "events", q: asked.get("q") || "" }, draw: happened, asked };
+  if (path === "/events") return { name: "events", ask: { view: "events", q: asked.get("q") || "", kind: asked.get("kind") || "" }, draw: happened, asked };
   return { name: "overview", ask: { view: "overview" }, draw: overview, asked };
 }
 
@@ -102,8 +102,8 @@ addEventListener("popstate", () => go(false));
 document.getElementById("search-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const text = search.value.trim();
-  const kind = view.name === "list" ? view.asked.get("kind") || "" : "";
-  go(true, view.name === "events" ? "/events?" + new URLSearchParams({ q: text }) : "/list?" + new URLSearchParams(kind ? { kind, q: text } : { q: text }));
+  const kind = view.name === "list" || view.name === "events" ? view.asked.get("kind") || "" : "";
+  go(true, (view.name === "events" ? "/events?" : "/list?") + new URLSearchParams(kind ? { kind, q: text } : { q: text }));
 });
 
 const THEMES = ["", "light", "dark"], root = document.documentElement;

@@ -116,9 +116,15 @@ export function list(data, width, asked) {
   ];
 }
 
+const HAPPENED = { "": "all", loss: "losses", process: "processes", source: "sources", log: "log", interface: "interfaces" };
+
 export function happened(data, width, asked) {
   if (!data.events) return [h("p", { class: "empty", "data-key": "wait" }, "One moment …")];
-  return [card("events", asked.get("q") ? `Events with “${asked.get("q")}”` : "What has happened, the newest first", "", events(data.events))];
+  const q = asked.get("q") || "", chosen = asked.get("kind") || "";
+  const place = (kind) => "/events?" + new URLSearchParams(Object.entries({ kind, q }).filter(([, value]) => value));
+  return [card("events", q ? `Events with “${q}”` : "What has happened, the newest first", "",
+    h("div", { class: "kinds" }, Object.entries(HAPPENED).map(([each, text]) => h("a", { href: place(each), "aria-current": each === chosen ? "true" : null }, text))),
+    events(data.events))];
 }
 
 function numbers(rows) {
