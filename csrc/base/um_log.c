@@ -38,14 +38,27 @@ UM_RUN_EARLY static void clear_limits(void)
     um_log_limits_clear(&limits);
 }
 
+/* With the lock. */
+static void begin_anew(void)
+{
+    um_log_limits_clear(&limits);
+    no_memory.what[0] = '\0';
+    atomic_store_explicit(&limits_due_ns, UINT64_MAX, memory_order_relaxed);
+}
+
 void um_log_set_proc(um_log_proc proc, void *clientd)
 {
     pthread_mutex_lock(&um_log_lock);
     um_log_current_proc = proc;
     um_log_current_clientd = clientd;
-    um_log_limits_clear(&limits);
-    no_memory.what[0] = '\0';
-    atomic_store_explicit(&limits_due_ns, UINT64_MAX, memory_order_relaxed);
+    begin_anew();
+    pthread_mutex_unlock(&um_log_lock);
+}
+
+void um_log_begin_anew(void)
+{
+    pthread_mutex_lock(&um_log_lock);
+    begin_anew();
     pthread_mutex_unlock(&um_log_lock);
 }
 

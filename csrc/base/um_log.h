@@ -51,5 +51,7 @@ bool um_log_benign(void);
 /* Whoever takes the lines now has been told of nothing yet: what was left out before is forgotten. */
 typedef int (*um_log_proc)(int level, const char *message, void *clientd);
 void um_log_set_proc(um_log_proc proc, void *clientd);
+/* The same for whoever takes them: a simulated world begins. Also wanted where um_hash_set_key() is used. */
+void um_log_begin_anew(void);
 
 #endif

@@ -48,14 +48,14 @@ static struct um_log_place *find(struct um_log_limits *limits, const char *id, u
 static void link_place(struct um_log_limits *limits, struct um_log_place *place, const char *id, uint64_t origin)
 {
     struct um_log_place **bucket = bucket_of(limits, id, origin);
-    *place = (struct um_log_place){.id = id, .origin = origin, .next = *bucket};
+    *place = (struct um_log_place){.id = id, .origin = origin, .next = *bucket, .bucket = bucket};
     um_list_init(&place->node);
     *bucket = place;
 }
 
 static void free_origin(struct um_log_limits *limits, struct um_log_place *place)
 {
-    struct um_log_place **at = bucket_of(limits, place->id, place->origin);
+    struct um_log_place **at = place->bucket;
     while (*at != place) {
         at = &(*at)->next;
     }

@@ -21,8 +21,9 @@
 struct um_log_place {
     struct um_list node;       /* limits.told: begun, the oldest first */
     struct um_log_place *next; /* of its bucket, or of those that are free */
-    struct um_log_place *all;  /* that of the identifier; itself */
-    const char *id;            /* NULL: free */
+    struct um_log_place **bucket;
+    struct um_log_place *all; /* that of the identifier; itself */
+    const char *id;           /* NULL: free */
     uint64_t origin, begun_ns, left_out;
     unsigned origins; /* of the identifier that have a place */
     int level;

@@ -72,8 +72,7 @@ bool um_dc_expect(struct um_dc *dc, uint64_t now_ns, uint32_t first, uint32_t co
         dc->opening->expects = count != 0;
         dc->opening->expect_first = first;
         dc->opening->expect_end = first + count;
-        if (count !=
-            0) { /* what is missing from there on need not be waited for: the transport fills the gap, or recovery */
+        if (count != 0) { /* what is missing from there on is not waited for: the transport brings it, or recovery */
             um_dc_opening_release(dc, false, now_ns);
         } else {
             um_dc_on_progress(dc, now_ns);

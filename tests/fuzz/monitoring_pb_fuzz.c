@@ -1,5 +1,6 @@
 /* Fuzz target: protobuf records of monitoring. The first byte chooses the kind, the rest are a stranger's bytes. What
- * is read is written and read again, and is the same then. Rules of filters, in the same bytes, and what they leave. */
+ * is read is written and read again, and is the same then, names that are no UTF-8 made so. Rules of filters, in the
+ * same bytes, and what they leave. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include <lbm/lbmmon.h>
 
+#include "base/um_utf8.h"
 #include "lbmmon/um_mon_filter.h"
 #include "lbmmon/um_mon_pb.h"
 
@@ -21,13 +23,33 @@ static void check(int holds)
     }
 }
 
-#define ROUND_TRIP(kind, type)                                                                                         \
+/* As a name is written. */
+static void make_utf8(char *name, size_t size)
+{
+    char copy[256] = {0};
+    check(size == sizeof copy);
+    um_utf8_copy(copy, sizeof copy, name);
+    memcpy(name, copy, size);
+}
+
+static void no_name(const void *statistics)
+{
+    (void)statistics;
+}
+
+static void clean_pattern(lbm_wildcard_rcv_stats_t *wildcard)
+{
+    make_utf8(wildcard->pattern, sizeof wildcard->pattern);
+}
+
+#define ROUND_TRIP(kind, type, clean)                                                                                  \
     do {                                                                                                               \
         type first, second;                                                                                            \
         lbmmon_packet_attributes_t attributes = {0};                                                                   \
         if (lbmmon_##kind##_format_pb_deserialize(&attributes, &first, source, len, ID, NULL) == 0) {                  \
             check(lbmmon_##kind##_format_pb_serialize(written, &size, &id, &attributes, &first, NULL) == 0);           \
             check(lbmmon_##kind##_format_pb_deserialize(NULL, &second, written, size, id, NULL) == 0);                 \
+            clean(&first);                                                                                             \
             check(memcmp(&first, &second, sizeof first) == 0);                                                         \
         }                                                                                                              \
     } while (0)
@@ -43,6 +65,9 @@ static void topics(const char *source, size_t len)
     } else if (rc == 0) {
         check(lbmmon_rcv_topic_format_pb_serialize(written, &size, &id, NULL, first[0].topic, count, first, NULL) == 0);
         check(lbmmon_rcv_topic_format_pb_deserialize(NULL, &again, second, written, size, id, NULL) == 0);
+        for (size_t i = 0; i < count; i++) {
+            make_utf8(first[i].topic, sizeof first[i].topic);
+        }
         check(count == again && memcmp(first, second, count * sizeof first[0]) == 0);
     }
 }
@@ -108,22 +133,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     unsigned short id;
     switch (data[0] % 8) {
     case 0:
-        ROUND_TRIP(src, lbm_src_transport_stats_t);
+        ROUND_TRIP(src, lbm_src_transport_stats_t, no_name);
         break;
     case 1:
-        ROUND_TRIP(rcv, lbm_rcv_transport_stats_t);
+        ROUND_TRIP(rcv, lbm_rcv_transport_stats_t, no_name);
         break;
     case 2:
-        ROUND_TRIP(evq, lbm_event_queue_stats_t);
+        ROUND_TRIP(evq, lbm_event_queue_stats_t, no_name);
         break;
     case 3:
-        ROUND_TRIP(ctx, lbm_context_stats_t);
+        ROUND_TRIP(ctx, lbm_context_stats_t, no_name);
         break;
     case 4:
         topics(source, len);
         break;
     case 5:
-        ROUND_TRIP(wildcard_rcv, lbm_wildcard_rcv_stats_t);
+        ROUND_TRIP(wildcard_rcv, lbm_wildcard_rcv_stats_t, clean_pattern);
         break;
     case 6:
         daemons(source, len);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/um_hash.h"
+#include "base/um_log.h"
 
 #define GROUPS 16
 #define NOBODY -1
@@ -98,6 +99,7 @@ struct sim *sim_create(uint64_t seed)
     struct sim *sim = need(calloc(1, sizeof *sim));
     um_rng_seed(&sim->rng, seed);
     um_hash_set_key(seed, ~seed); /* the order in which tables are walked replays, too */
+    um_log_begin_anew();          /* as does what is logged */
     sim->now_ns = SIM_SEC;        /* engines may treat time 0 as "never" */
     sim->impairment.delay_min_ns = sim->impairment.delay_max_ns = 50000;
     return sim;
