@@ -783,7 +783,10 @@ TEST(waking_makes_the_next_take_return_nothing)
 static void *take_forever(void *arg)
 {
     um_batch_t *batch = NULL;
-    int rc = um_collector_take(arg, 0, -1, &batch);
+    int rc;
+    do { /* refused while wait_until_asleep() is inside */
+        rc = um_collector_take(arg, 0, -1, &batch);
+    } while (rc == -1 && lbm_errnum() == LBM_EOP);
     um_batch_release(rc == 1 ? batch : NULL);
     return (void *)(intptr_t)rc;
 }
