@@ -526,7 +526,7 @@ static void on_data_slow(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc
     }
     if (dc->state == UM_DC_NOT_BEGUN && um_dc_off_transport(msg)) {
         um_dc_discard(dc, UM_DC_UNASKED, msg->sqn, now_ns);
-    } else if (dc->state == UM_DC_OPENING || (dc->state == UM_DC_NOT_BEGUN && um_dc_opening_begin(dc))) {
+    } else if (dc->state == UM_DC_OPENING || (dc->state == UM_DC_NOT_BEGUN && um_dc_opening_begin(dc, msg->sqn))) {
         um_dc_opening_hold(dc, now_ns, msg, buf);
     } else {
         um_dc_place(dc, now_ns, msg, buf);
@@ -597,7 +597,7 @@ static void told_not_begun(struct um_dc *dc, uint64_t now_ns, uint32_t last_sqn)
     if (last_sqn == dc->hint_sqn || !um_dc_follows_hint(dc, last_sqn)) {
         return;
     }
-    if (um_dc_opening_begin(dc)) {
+    if (um_dc_opening_begin(dc, last_sqn)) {
         dc->opening->told = true;
         dc->opening->told_sqn = last_sqn;
     } else {

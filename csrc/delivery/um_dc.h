@@ -137,6 +137,9 @@ void um_dc_await_recovery(struct um_dc *dc);
  * is not here, and what lies between it and the first live message is offered to it whatever its size. False: of a part
  * of it it does not: too late (in order, the stream has begun behind it), or more than a stream can hold. */
 bool um_dc_expect(struct um_dc *dc, uint64_t now_ns, uint32_t first, uint32_t count);
+/* Recovery brings nothing from before `next`, and what of the numbers from there on is missing when the first live
+ * message comes. */
+void um_dc_expect_next(struct um_dc *dc, uint64_t now_ns, uint32_t next);
 enum um_dc_abandon { UM_DC_LOST, UM_DC_SKIPPED };
 /* Recovery will not bring what it owns of [first, first + count): reported as lost when it is its turn (as one burst
  * from maximum_burst_loss on), or passed over in silence. False: no memory, nothing changed. */

@@ -18,13 +18,20 @@ static bool transport_repairs(const struct um_dc *dc, uint32_t position)
     return dc->ops->complete_before != NULL && !dc->ops->complete_before(dc->user, position);
 }
 
-bool um_dc_opening_begin(struct um_dc *dc)
+/* It is known where the stream begins, and what is missing from there on is asked for in the time of recovery, which
+ * may be shorter than the transport's. */
+static bool recovery_begins(const struct um_dc *dc, uint32_t sqn)
+{
+    return dc->recovers_hint && dc->ops->recovery_wanted != NULL && um_dc_follows_hint(dc, sqn);
+}
+
+bool um_dc_opening_begin(struct um_dc *dc, uint32_t sqn)
 {
     if (!um_dc_ordered(dc)) {
         return false;
     }
     uint32_t position = dc->ops->position != NULL ? dc->ops->position(dc->user) : 0;
-    if (!dc->awaits_recovery && !transport_repairs(dc, position)) {
+    if (!dc->awaits_recovery && (recovery_begins(dc, sqn) || !transport_repairs(dc, position))) {
         return false;
     }
     dc->opening = um_calloc(1, sizeof *dc->opening);
@@ -100,7 +107,7 @@ static void cut(struct um_dc *dc, uint64_t now_ns)
 void um_dc_opening_hold(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *msg, struct um_buf *buf)
 {
     struct um_dc_opening *opening = dc->opening;
-    if (um_dc_off_transport(msg) && !opening->expects) {
+    if (um_dc_off_transport(msg)) {
         um_dc_discard(dc, UM_DC_UNASKED, msg->sqn, now_ns);
         return;
     }

@@ -71,6 +71,7 @@ struct um_dc {
     bool hinted;      /* not begun: a TSNI named hint_sqn as the last number sent */
     bool timer_armed;
     bool awaits_recovery; /* it has not told yet what it brings */
+    bool recovers_hint;   /* recovery has told what the last number was before us, and brings what follows it */
     bool after_expected;  /* nothing live was heard since it did */
     int8_t mode;          /* enum um_dc_mode: config->ordered_delivery, which is looked at for each message */
     uint32_t start_sqn;   /* where the stream began */
@@ -148,7 +149,7 @@ bool um_dc_given_up(const struct um_dc *dc, uint32_t sqn); /* lately */
 /* um_dc_opening.c */
 /* Not begun, and this message (NULL: a TSNI) shows that something was sent: does the stream wait for what was sent
  * before it? Then it is opening from here on. */
-bool um_dc_opening_begin(struct um_dc *dc);
+bool um_dc_opening_begin(struct um_dc *dc, uint32_t sqn);
 void um_dc_opening_hold(struct um_dc *dc, uint64_t now_ns, const struct um_lbmc_msg *msg, struct um_buf *buf);
 /* The stream begins with what is held. `complete`: nothing older can come any more. */
 void um_dc_opening_release(struct um_dc *dc, bool complete, uint64_t now_ns);

@@ -72,7 +72,11 @@ bool um_dc_expect(struct um_dc *dc, uint64_t now_ns, uint32_t first, uint32_t co
         dc->opening->expects = count != 0;
         dc->opening->expect_first = first;
         dc->opening->expect_end = first + count;
-        um_dc_on_progress(dc, now_ns);
+        if (count != 0) { /* what is missing from there on is not waited for: the transport brings it, or recovery */
+            um_dc_opening_release(dc, false, now_ns);
+        } else {
+            um_dc_on_progress(dc, now_ns);
+        }
         return true;
     }
     if (count == 0) {
@@ -89,14 +93,18 @@ bool um_dc_expect(struct um_dc *dc, uint64_t now_ns, uint32_t first, uint32_t co
     return expects;
 }
 
+void um_dc_expect_next(struct um_dc *dc, uint64_t now_ns, uint32_t next)
+{
+    dc->recovers_hint = true;
+    um_dc_expect(dc, now_ns, next, 0);
+    um_dc_on_tsni(dc, now_ns, next - 1);
+}
+
 /* ---- what it will not ---- */
 
 bool um_dc_abandon(struct um_dc *dc, uint64_t now_ns, uint32_t first, uint32_t count, enum um_dc_abandon how)
 {
     uint32_t end = first + count;
-    if (dc->state == UM_DC_OPENING && dc->opening->expects) {
-        um_dc_opening_release(dc, false, now_ns);
-    }
     if (um_dc_gaps(dc) == 0 || count == 0) {
         return true;
     }
@@ -124,6 +132,9 @@ bool um_dc_next_missing(const struct um_dc *dc, uint32_t from, struct um_dc_rang
         return false;
     }
     const struct um_gap_list *gaps = &dc->disorder->gaps;
+    if (um_sqn_older(from, um_dc_due(dc))) {
+        from = um_dc_due(dc); /* what is far before the oldest gap would be behind the others */
+    }
     for (size_t i = um_gap_list_from(gaps, from); i < gaps->count; i++) {
         const struct um_gap *gap = um_dc_gap(dc, i);
         if (gap->owner == UM_GAP_RECOVERY) {

@@ -306,6 +306,9 @@ bool um_recovery_wanted(struct um_recovery *recovery, uint32_t first, uint32_t c
         return false;
     }
     recovery->replayed = replay;
+    if (um_sqn_older(first, recovery->cursor)) {
+        recovery->cursor = first; /* nothing was asked for yet, or long ago */
+    }
     if (replay && um_sqn_newer(first + count, recovery->replay_end)) {
         recovery->replay_end = first + count;
         recovery->unfinished = true;
@@ -364,8 +367,7 @@ static void on_nothing(struct um_recovery *recovery, uint64_t now_ns, uint32_t n
         um_dc_expect(recovery->dc, now_ns, next, oldest - next);
         return;
     }
-    um_dc_expect(recovery->dc, now_ns, next, 0);
-    um_dc_on_tsni(recovery->dc, now_ns, next - 1);
+    um_dc_expect_next(recovery->dc, now_ns, next);
     recovery->asks_last = recovery->config.ask_last && !um_dc_oldest(recovery->dc, &oldest);
     recovery->times = 0;
     recovery->ask_ns = now_ns;
@@ -402,9 +404,10 @@ static void on_range(struct um_recovery *recovery, uint64_t now_ns, uint32_t low
     }
     recovery->cursor = first;
     recovery->ops->note(recovery->user, UM_RECOVERY_STARTED, end - first, now_ns);
-    um_dc_expect(recovery->dc, now_ns, first, end - first);
     if (first == end) {
-        um_dc_on_tsni(recovery->dc, now_ns, end - 1); /* what follows is for us */
+        um_dc_expect_next(recovery->dc, now_ns, end); /* what follows is for us */
+    } else {
+        um_dc_expect(recovery->dc, now_ns, first, end - first);
     }
 }
 

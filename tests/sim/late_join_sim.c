@@ -56,6 +56,8 @@ struct world {
     uint32_t to_send;
     uint32_t burst_first, burst_end; /* numbers of the first life that nobody hears on the transport */
     bool keeps_all, stopped;
+    uint64_t data_ns; /* what comes on the transport before is told of, but not heard */
+    bool far_repairs; /* the transport has not given it up, and asks for it in another hour */
     /* receiver */
     struct um_dc_config dc_config;
     struct um_recovery_config config;
@@ -161,10 +163,24 @@ static bool on_wanted(void *user, uint32_t first, uint32_t count, uint64_t now_n
     return um_recovery_wanted(&((struct world *)user)->recovery, first, count, now_ns);
 }
 
+static uint32_t on_position(void *user)
+{
+    (void)user;
+    return 1;
+}
+
+static bool on_complete_before(void *user, uint32_t position)
+{
+    (void)position;
+    return !((struct world *)user)->far_repairs;
+}
+
 static const struct um_dc_ops DC_OPS = {.deliver = on_deliver,
                                         .loss = on_loss,
                                         .burst_loss = on_burst,
                                         .set_timer = on_dc_timer,
+                                        .position = on_position,
+                                        .complete_before = on_complete_before,
                                         .recovery_wanted = on_wanted};
 
 /* Requests are given whole; their bytes stand for what the connection adds. */
@@ -305,14 +321,14 @@ static void on_receiver_packet(void *arg, uint64_t now_ns, const uint8_t *data, 
     if (um_lbmc_decode(buf->data + 1, len - 1, &msg) == UM_LBMC_OK) {
         if (msg.type == UM_LBMC_CONTROL) {
             on_control(world, now_ns, &msg, live);
-        } else if (msg.tidx == life_of(world)->tidx && live) {
+        } else if (msg.tidx == life_of(world)->tidx && live && now_ns >= world->data_ns) {
             struct life *life = life_of(world);
             if (!life->heard || um_sqn_older(msg.sqn - life->base, life->first_live)) {
                 life->first_live = life->heard ? life->first_live : msg.sqn - life->base;
                 life->heard = true;
             }
             um_dc_on_data(world->dc, now_ns, &msg, buf);
-        } else if (msg.tidx == life_of(world)->tidx) {
+        } else if (msg.tidx == life_of(world)->tidx && !live) {
             um_recovery_on_data(&world->recovery, now_ns, &msg, buf);
         }
     }
@@ -459,14 +475,14 @@ static void on_source_timer(void *arg, uint64_t now_ns)
 
 /* ---- the run ---- */
 
-enum scenario { LIVE_TRAFFIC, LOSS, RESTARTS, BURSTS };
+enum scenario { LIVE_TRAFFIC, LOSS, RESTARTS, BURSTS, FIRST_LOST };
 
 static void check_life(struct world *world, const struct life *life, enum scenario scenario, bool last)
 {
     if (!life->joined || (!life->started && !life->heard) || !last) {
         return; /* what it did not get before the source went is reported only as far as it knew of it */
     }
-    bool whole = world->keeps_all && world->config.request_maximum == 0;
+    bool whole = world->keeps_all && world->config.late_join && world->config.request_maximum == 0;
     bool lossless = world->keeps_all && (scenario == LIVE_TRAFFIC || world->config.off_transport);
     uint32_t from = whole ? 0 : life->started ? life->start : life->first_live;
     for (uint32_t i = from; i < life->numbers; i++) {
@@ -482,6 +498,9 @@ static void check_life(struct world *world, const struct life *life, enum scenar
         }
         if (!all && !any_lost) {
             broken(world, "neither delivered nor reported", i);
+        }
+        if (scenario == FIRST_LOST && any_lost && !made_room && first + count <= life->first_live) {
+            broken(world, "lost before the first live message", i);
         }
         if (lossless && any_lost && !made_room) {
             broken(world, "lost, and the retransmitter has it", i);
@@ -549,6 +568,24 @@ static void choose_burst(struct world *world)
     world->burst_end = world->burst_first + 2 + below(rng, 999);
 }
 
+/* In order, the first messages after the join are lost for up to 2.5 s, and their numbers, where late join does not
+ * tell them, are known from what the source tells. */
+static void choose_first_lost(struct world *world)
+{
+    struct um_rng *rng = &world->rng;
+    world->config.off_transport = below(rng, 2) == 0;
+    world->dc_config.recovers_bursts = world->config.off_transport;
+    world->dc_config.recovery_entries_max =
+        world->config.off_transport ? world->config.otr_entries_threshold : world->dc_config.recovery_entries_max;
+    world->dc_config.ordered_delivery = 1;
+    world->config.request_timeout_ns = 60 * UM_NS_PER_SEC;
+    world->config.otr_timeout_ns = 300 * UM_NS_PER_SEC;
+    world->keeps_all = world->far_repairs = true;
+    world->to_send = 100 + below(rng, MESSAGES - 100);
+    world->next_send_ns = below(rng, 2) == 0 ? 0 : world->join_ns + below(rng, 2000) * UM_NS_PER_MS;
+    world->data_ns = world->join_ns + below(rng, 2500) * UM_NS_PER_MS;
+}
+
 static bool run_seed(uint64_t seed, enum scenario scenario)
 {
     static const uint64_t unlimited[UM_RETRANSMITTER_PACES];
@@ -565,6 +602,9 @@ static bool run_seed(uint64_t seed, enum scenario scenario)
     if (scenario == BURSTS) {
         choose_burst(&world);
     }
+    if (scenario == FIRST_LOST) {
+        choose_first_lost(&world);
+    }
     struct sim_impairment bad = {.loss = 0.1,
                                  .duplication = 0.05,
                                  .reordering = 0.1,
@@ -578,7 +618,8 @@ static bool run_seed(uint64_t seed, enum scenario scenario)
     arm_receiver(&world);
     sim_set_timer(world.sim, world.source, UM_NS_PER_MS);
     /* One request at a time of which a fifth is repeated a second later: a thousand numbers take 400 s and more. */
-    uint64_t end_ns = (400 + (scenario == BURSTS ? 1200 / world.config.otr_outstanding : 0)) * UM_NS_PER_SEC;
+    uint64_t end_ns = (400 + (scenario == BURSTS || scenario == FIRST_LOST ? 1200 / world.config.otr_outstanding : 0)) *
+                      UM_NS_PER_SEC;
     sim_run(world.sim, end_ns);
     uint32_t most = world.config.request_outstanding;
     most = world.config.off_transport && world.config.otr_outstanding > most ? world.config.otr_outstanding : most;
@@ -590,10 +631,11 @@ static bool run_seed(uint64_t seed, enum scenario scenario)
         check_life(&world, &world.lives[i], scenario, i == world.life);
     }
     if (world.broken != NULL) {
-        fprintf(stderr, "seed %llu: %s (%u); mode %d, all kept %d, start %u, maximum %u, otr %d, proximity %u\n",
+        fprintf(stderr,
+                "seed %llu: %s (%u); mode %d, all kept %d, start %u, maximum %u, late join %d, otr %d, proximity %u\n",
                 (unsigned long long)seed, world.broken, world.broken_number, world.dc_config.ordered_delivery,
-                world.keeps_all, life_of(&world)->start, world.config.request_maximum, world.config.off_transport,
-                world.dc_config.caching_proximity);
+                world.keeps_all, life_of(&world)->start, world.config.request_maximum, world.config.late_join,
+                world.config.off_transport, world.dc_config.caching_proximity);
     }
     um_retransmitter_destroy(world.retransmitter);
     for (int i = 0; i < LIVES; i++) {
@@ -643,4 +685,11 @@ TEST(a_burst_beyond_its_maximum_is_recovered_whatever_its_size)
 {
     CHECK(run_seed(1073154978, BURSTS)); /* one request at a time, over 400 s */
     CHECK_EQ(failures_of(BURSTS, 2000), 0);
+}
+
+/* A transport whose own repair is far off: what was lost first is recovered in the time of late join or of
+ * off-transport recovery, and does not hold back what follows until then. */
+TEST(what_is_lost_first_is_recovered_though_the_transport_asks_for_it_much_later)
+{
+    CHECK_EQ(failures_of(FIRST_LOST, 2000), 0);
 }

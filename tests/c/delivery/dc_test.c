@@ -1279,6 +1279,52 @@ TEST(in_order_it_is_too_late_to_expect_what_lies_before_a_delivery)
     um_dc_destroy(dc);
 }
 
+TEST(what_is_missing_before_the_first_message_is_asked_for_while_the_transport_repairs)
+{
+    struct um_dc_config config = config_default(1);
+    struct um_dc_range range;
+    for (int told = 0; told < 2; told++) { /* late join has brought a range, or nothing */
+        struct um_dc *dc = dc_recovering(&config);
+        repairing = true;
+        if (told == 0) {
+            um_dc_await_recovery(dc);
+            put(dc, 1, 13);
+            CHECK_STR(out, "");
+            CHECK(um_dc_expect(dc, 1, 10, 2));
+        } else {
+            um_dc_await_recovery(dc);
+            um_dc_expect_next(dc, 1, 10);
+            put(dc, 2, 13);
+        }
+        CHECK(!um_dc_opens(dc));
+        CHECK(um_dc_waits_for_recovery(dc, &range));
+        CHECK_EQ(range.first, 10);
+        CHECK_EQ(range.count, 3);
+        put(dc, 3, 11); /* the transport brings it after all */
+        put_recovered(dc, 4, 10);
+        put_recovered(dc, 4, 12);
+        CHECK_STR(out, "d10 d11 d12 d13 ");
+        um_dc_destroy(dc);
+    }
+}
+
+TEST(without_recovery_of_gaps_the_transport_is_waited_for)
+{
+    struct um_dc_config config = config_default(1);
+    struct um_dc *dc = dc_recovering(&config);
+    repairing = true;
+    wants = false;
+    um_dc_on_tsni(dc, 1, 9);
+    put(dc, 2, 13);
+    CHECK(um_dc_opens(dc));
+    put(dc, 3, 10);
+    put(dc, 3, 11);
+    put(dc, 3, 12);
+    complete(dc, 4);
+    CHECK_STR(out, "d10 d11 d12 d13 ");
+    um_dc_destroy(dc);
+}
+
 TEST(live_messages_too_far_beyond_are_left_to_recovery)
 {
     struct um_dc_config config = config_default(1);

@@ -334,23 +334,28 @@ TEST(a_number_that_is_asked_for_is_not_asked_for_once_more_by_the_replay)
     end();
 }
 
-/* What the transport may still repair comes first; then the stream begins with what is replayed. */
-TEST(a_replay_waits_until_the_transport_has_repaired_its_beginning)
+/* It may be long before the transport repairs what is missing in front of the first message. Whoever is faster brings
+ * it; it is delivered once. */
+TEST(a_replay_does_not_wait_until_the_transport_has_repaired_its_beginning)
 {
     struct um_recovery_config config = defaults();
     begin(&config);
     world.repairs = true;
     CHECK(arrives(50, false));
     um_recovery_on_info(&world.recovery, world.now_ns, 48, 49);
-    run(world.now_ns + UM_NS_PER_SEC);
-    CHECK_EQ(world.asked_count, 0);
-    world.repairs = false;
-    um_dc_on_progress(world.dc, world.now_ns);
     run(world.now_ns + 20 * UM_NS_PER_MS);
     CHECK_EQ(world.asked_count, 2);
+    CHECK_EQ(world.asked[0], 48);
+    CHECK_EQ(world.asked[1], 49);
+    CHECK_EQ(world.delivered_count, 0);
     CHECK(arrives(48, true));
-    CHECK(arrives(49, true));
+    CHECK(arrives(49, false));
+    CHECK(arrives(49, true)); /* the answer to what was asked for; not delivered once more */
     CHECK_EQ(world.delivered_count, 3);
+    world.repairs = false;
+    um_dc_on_progress(world.dc, world.now_ns);
+    run(world.now_ns + UM_NS_PER_SEC);
+    CHECK_EQ(world.asked_count, 2);
     end();
 }
 
@@ -664,6 +669,20 @@ TEST(off_transport_recovery_begins_after_its_delay_and_doubles_its_interval)
     CHECK_EQ(world.lost, 1);
     CHECK_EQ(world.otr, 1);
     CHECK_EQ(world.delivered_count, 2);
+    end();
+}
+
+TEST(off_transport_recovery_asks_for_numbers_beyond_half_of_all_from_its_first_request_on)
+{
+    struct um_recovery_config config = defaults();
+    config.late_join = false;
+    config.off_transport = true;
+    begin(&config);
+    CHECK(arrives(0x90000000u, false));
+    CHECK(arrives(0x90000002u, false));
+    run(world.now_ns + 3 * UM_NS_PER_SEC / 2 + UM_NS_PER_SEC);
+    CHECK_EQ(world.asked_count, 1);
+    CHECK_EQ(world.asked[0], 0x90000001u);
     end();
 }
 
