@@ -257,6 +257,16 @@ def test_lines_that_two_controllers_of_a_process_tell_are_told_once() -> None:
     assert [each.text for each in fleet.events()[1:]] == ["Core-1-1: a", "Core-1-1: b"]
 
 
+def test_x4_a_forged_number_of_a_line_silences_nobody() -> None:
+    fleet = Fleet()
+    fleet.add(receiver(), now=0.0, origin="its own")
+    for stranger in range(20):
+        fleet.add(log(LogLine(2**64 - 1, 5, f"forged {stranger}")), now=0.0, origin=f"{stranger}")
+    fleet.add(log(LogLine(1, 5, "genuine")), now=0.0, origin="its own")
+    assert fleet.events()[-1].text == "genuine"
+    assert len(fleet.processes()[0].last_lines) == 4
+
+
 def test_x4_lines_of_strangers_are_few_short_and_counted() -> None:
     fleet = Fleet()
     fleet.add(log(LogLine(1, 5, "of nobody"), process=9), now=0.0)

@@ -150,7 +150,7 @@ class Process:
         "first_seen",
         "interval",
         "key",
-        "last_line",
+        "last_lines",
         "last_seen",
         "link",
         "objects",
@@ -168,7 +168,7 @@ class Process:
         self.objects: dict[Key, MonitoredObject] = {}
         self.records = 0  #: so far
         self.silent = False  #: nothing came for longer than usual
-        self.last_line = 0  #: number of the last line of its log that was taken
+        self.last_lines: dict[str, int] = {}  #: by sender of records, the number of the last line of its log
 
     @property
     def host(self) -> str:

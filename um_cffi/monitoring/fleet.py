@@ -137,7 +137,8 @@ class Fleet:
             return
         self.counts.records += 1
         process.records += 1
-        fresh = [line for line in record.lines if line.number > process.last_line]
+        last = process.last_lines.pop(origin, 0)
+        fresh = [line for line in record.lines if line.number > last]
         if self._lines is None:
             self._lines = Gate(Rates(self.limits.lines_per_origin, self.limits.lines), now)
         taken = self._lines.take(origin, len(fresh), now)
@@ -146,7 +147,9 @@ class Fleet:
             age = float(about.timestamp - line.seconds) if about.timestamp and line.seconds else 0.0
             at = now - min(max(age, 0.0), self.limits.line_age)
             self._tell(kind_of_line(line.level, line.text), process, at, self._short_line(line.text), line=True)
-        process.last_line = max([process.last_line, *(line.number for line in fresh)])
+        if len(process.last_lines) >= LINE_SENDERS:
+            process.last_lines.pop(next(iter(process.last_lines)))
+        process.last_lines[origin] = max([last, *(line.number for line in fresh)])
 
     def _short_line(self, text: str) -> str:
         return text if len(text) <= 2 * self.limits.text else text[: 2 * self.limits.text - 1] + "\u2026"
@@ -456,6 +459,7 @@ def _same_session(one: MonitoredObject, other: MonitoredObject) -> bool:
     return session_of(one.source) == session_of(other.source)
 
 
+LINE_SENDERS = 4  # of one process: a stranger's numbers must not pass for its own
 SILENT_SCORE = 1e9  # a process that says nothing comes before one that is slow
 EVENTS_MANY = 100  # waiting in an event queue
 BYTES_MANY = 65_536  # waiting for clients of a TCP source
