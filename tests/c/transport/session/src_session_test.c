@@ -264,6 +264,33 @@ static bool peer_data(struct peer *peer, struct um_lbmc_msg *msg, int ms)
     return true;
 }
 
+/* Reads until the source was woken again: by then there may be nothing left to read. Messages come in order; with
+   next, none is missing either. */
+static bool read_until_wakeup(struct peer *peer, struct source *source, int wakeups, uint32_t *next)
+{
+    struct um_lbmc_msg msg;
+    int64_t least = next == NULL ? 0 : *next;
+    int idle_ms = 0;
+    while (source->wakeups == wakeups) {
+        if (!peer_data(peer, &msg, QUIET_MS)) {
+            idle_ms += QUIET_MS;
+            if (idle_ms >= HANG_MS) {
+                return false;
+            }
+            continue;
+        }
+        idle_ms = 0;
+        if (msg.sqn < least || (next != NULL && msg.sqn != least)) {
+            return false;
+        }
+        least = (int64_t)msg.sqn + 1;
+    }
+    if (next != NULL) {
+        *next = (uint32_t)least;
+    }
+    return true;
+}
+
 static bool peer_closed(struct peer *peer)
 {
     uint8_t byte[4096];
@@ -809,11 +836,7 @@ TEST(a_stopped_receiver_makes_non_blocking_sends_fail_and_one_wakeup_follows)
     CHECK_EQ(send_flags(&a, payload, 200000, LBM_SRC_NONBLOCK), -1); /* nothing of it goes */
     CHECK_EQ(a.wakeups, 0);
     uint32_t got = 0;
-    while (a.wakeups == 0 && peer_data(&peers[0], &msg, HANG_MS)) {
-        CHECK_EQ(msg.sqn, got);
-        got++;
-    }
-    CHECK(wait_for(&a.wakeups, 1));
+    CHECK(read_until_wakeup(&peers[0], &a, 0, &got));
     CHECK_EQ(send_flags(&a, payload, 200000, LBM_SRC_NONBLOCK | LBM_MSG_FLUSH), 0); /* all of it goes */
     while (got < accepted + 4 && peer_data(&peers[0], &msg, HANG_MS)) {
         CHECK_EQ(msg.sqn, got);
@@ -1338,10 +1361,7 @@ TEST(bounded_latency_drops_nothing_for_the_only_receiver)
         }
         CHECK(tries < 100000);
         CHECK_EQ(um_errnum(), UM_EWOULDBLOCK);
-        while (a.wakeups == wakeups) {
-            CHECK(peer_data(&peers[0], &msg, HANG_MS));
-            CHECK_EQ(msg.sqn, next++);
-        }
+        CHECK(read_until_wakeup(&peers[0], &a, wakeups, &next));
     }
     struct um_src_drops drops;
     um_src_stream_drops(&a.stream, &drops);
@@ -1369,9 +1389,7 @@ TEST(bounded_latency_blocks_when_no_receiver_reads)
     CHECK(accepted < 100000);
     close(peers[1].fd); /* the one with the room: the other is still full */
     CHECK(wait_for(&a.disconnects, 1));
-    while (a.wakeups == 0) {
-        CHECK(peer_data(&peers[0], &msg, HANG_MS));
-    }
+    CHECK(read_until_wakeup(&peers[0], &a, 0, NULL));
     CHECK_EQ(send_flags(&a, payload, 400, LBM_SRC_NONBLOCK | LBM_MSG_FLUSH), 0);
     close(peers[0].fd);
     CHECK(wait_for(&a.disconnects, 2));
