@@ -9,7 +9,7 @@ goes on. What fails under it asks for a state that it did not wait for, or gives
     tools/shake_tests.py --only test_py_ --times 5  those with that in their name, five times each
     tools/shake_tests.py --tree build-asan          of another tree that has been built
     tools/shake_tests.py --no-stops --beside 4      no stops; busy processes beside the tests instead
-    tools/shake_tests.py --threads                  single threads of Python processes are stopped instead
+    tools/shake_tests.py --threads                  single threads are stopped instead
 
 The output of what failed is kept in build/shaken/. Tests that are judged by time and those that build the project
 anew are left out. The last line is "N passed, M failed, K skipped".
@@ -128,7 +128,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=4, help="how many run at once (4)")
     parser.add_argument("--longest", type=float, default=0.7, help="seconds that a process is stopped at most (0.7)")
     parser.add_argument("--no-stops", action="store_true", help="stop nothing")
-    parser.add_argument("--threads", action="store_true", help="stop single threads of Python processes instead")
+    parser.add_argument("--threads", action="store_true", help="stop single threads instead")
     parser.add_argument("--beside", type=int, default=0, help="busy processes beside the tests (0)")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31), help="of the order and the stops")
     return parser.parse_args()

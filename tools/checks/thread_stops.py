@@ -1,9 +1,9 @@
-"""Stops single threads of Python processes at random: python -m checks.thread_stops PID LONGEST SEED
+"""Stops single threads of tests at random: python -m checks.thread_stops PID LONGEST SEED
 
-Those of the processes below PID, for up to LONGEST seconds, until PID has gone. SIGSTOP stops all threads of a process
-together, which says nothing about tests inside one process: here one thread is late while the others go on. A process
-of its own, because its tracees must not be children that somebody else waits for. Ptrace serves one tracer at a time:
-not for the address sanitizer, whose look for leaks uses it too.
+Those of the Python processes and the C test programs below PID, for up to LONGEST seconds, until PID has gone.
+SIGSTOP stops all threads of a process together, which says nothing about tests inside one process: here one thread is
+late while the others go on. A process of its own, because its tracees must not be children that somebody else waits
+for. Ptrace serves one tracer at a time: not for the address sanitizer, whose look for leaks uses it too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from .process import descendants
 SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17  # sys/ptrace.h
 WALL = 0x40000000  # __WALL: threads, too
 EVENT_STOP = 128
-PATIENCE = 2.0  # for a thread in the kernel to stop
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
@@ -30,15 +29,16 @@ _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c
 
 
 def threads(root: int) -> Iterator[int]:
-    """Of the Python processes below."""
+    """Of the Python processes and test programs below."""
     for process in descendants(root):
         with suppress(OSError):
-            if Path(f"/proc/{process}/comm").read_text().startswith("python"):
+            program = Path(f"/proc/{process}/exe").readlink()
+            if program.name.startswith("python") or program.parent.name == "tests":
                 yield from (int(task.name) for task in Path(f"/proc/{process}/task").iterdir())
 
 
 def let_go(thread: int) -> bool:
-    """Detach from a thread that has stopped; False while it has not."""
+    """Detach from a thread that has stopped; False while it has not, which may take long where it is in the kernel."""
     try:
         found, status = os.waitpid(thread, WALL | os.WNOHANG)
     except ChildProcessError:
@@ -59,7 +59,7 @@ def main(root: int, longest: float, seed: int) -> None:
         time.sleep(min(0.05, chance.expovariate(60)))
         now = time.monotonic()
         for thread in [thread for thread, until in held.items() if until <= now]:
-            if let_go(thread) or held[thread] + PATIENCE < now:
+            if let_go(thread):  # one that is given up before would stop later, for ever
                 del held[thread]
         if now - looked > 0.2:
             below, looked = list(threads(root)), now
