@@ -370,7 +370,10 @@ TEST(receiver_paced_a_non_blocking_send_is_refused_and_woken_up)
     lbm_src_t *src = paced_source(sctx, "ipc/nonblock", on_src_event, &e);
     lbm_rcv_t *rcv = net_receiver(rctx, "ipc/nonblock", NULL, gated, &g, NULL);
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
-    unsigned sent = 0;
+    fill(bytes, sizeof bytes, 0);
+    MUST(lbm_src_send(src, bytes, sizeof bytes, LBM_MSG_FLUSH));
+    CHECK(gate_entered(&g)); /* what comes before messages has been read: that would make room, too */
+    unsigned sent = 1;
     for (;;) {
         fill(bytes, sizeof bytes, sent);
         if (lbm_src_send(src, bytes, sizeof bytes, LBM_SRC_NONBLOCK) != 0) {
@@ -832,7 +835,10 @@ TEST(silence_of_a_living_source_ends_the_session_and_its_return_begins_another)
     CHECK(recorder_wait(&rec, LBM_MSG_BOS, 1));
     CHECK(recorder_wait(&rec, LBM_MSG_EOS, 1));
     CHECK(recorder_wait(&rec, LBM_MSG_BOS, 2)); /* the next advertisement */
-    net_send(src, "a");
+    for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&rec, LBM_MSG_DATA) == 0; i++) {
+        net_send(src, "a"); /* who is late by a second finds the session silent again */
+        usleep(10000);
+    }
     CHECK(recorder_wait(&rec, LBM_MSG_DATA, 1));
     shm_end(rcv, src, rctx, sctx);
 }
@@ -842,7 +848,7 @@ TEST(session_messages_keep_a_silent_session_alive)
     TEST_NEEDS_NET();
     lbm_context_t *sctx = net_context(), *rctx = net_context();
     struct recorder rec = RECORDER_INIT;
-    lbm_src_t *src = shm_source_option(sctx, "ipc/sm", "transport_lbtipc_sm_interval", "300");
+    lbm_src_t *src = shm_source_option(sctx, "ipc/sm", "transport_lbtipc_sm_interval", "100");
     lbm_rcv_topic_attr_t *rattr;
     MUST(lbm_rcv_topic_attr_create(&rattr));
     MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "1500"));
