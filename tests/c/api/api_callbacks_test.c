@@ -233,7 +233,7 @@ TEST(a_callback_on_a_dispatch_thread_may_create_and_delete)
     struct objects o = {0};
     make_objects(&o, ignore, NULL);
     CHECK(lbm_schedule_timer(o.ctx, everything_in_dispatch, &o, o.evq, 0) >= 0);
-    for (int i = 0; i < 10000 && atomic_load(&o.done) == 0; i++) {
+    for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&o.done) == 0; i++) {
         CHECK(lbm_event_dispatch(o.evq, LBM_EVENT_QUEUE_POLL) >= 0);
         usleep(1000);
     }

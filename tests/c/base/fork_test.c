@@ -504,7 +504,7 @@ TEST(a_child_that_lives_on_keeps_nothing_its_parent_gives_up)
     CHECK(all_flow(&p, 20));
     CHECK(unharmed(&p));
     program_stop(&p);
-    for (int ms = 0; ms < 500 && tcp_sockets() > tcp; ms++) { /* a connection ends in its own time */
+    for (int i = 0; i < HANG_SECONDS * 100 && tcp_sockets() > tcp; i++) { /* a connection ends in its own time */
         usleep(10000);
     }
     int left_groups = groups() - joined, left_tcp = tcp_sockets() - tcp, left_udp = udp_sockets() - udp;

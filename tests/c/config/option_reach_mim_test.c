@@ -117,7 +117,7 @@ static void mim_loser(struct world *w)
     SET_context(w, "mim_send_naks", "0");
     SET_context(w, "mim_nak_generation_interval", "20");
     mim_receiver(w);
-    for (int i = 0; i < 1000 && atomic_load(&calls) == 0; i++) {
+    for (int i = 0; i < HANG_SECONDS * 200 && atomic_load(&calls) == 0; i++) {
         lbm_set_lbtrm_loss_rate(i % 20 == 10 ? 0 : 100);
         send_one(w);
         nanosleep(&(struct timespec){0, 5000000}, NULL);
@@ -139,7 +139,7 @@ static void mim_heard(struct world *w, const char *option, const char *topic)
     MUST(lbm_context_attr_setopt(w->context, option, (void *)&function, sizeof function));
     listening(w);
     MUST(lbm_multicast_immediate_message(w->ctx, topic, "x", 1, LBM_SRC_BLOCK));
-    for (int i = 0; i < 5000 && atomic_load(&calls) == 0; i++) {
+    for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&calls) == 0; i++) {
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
 }
@@ -170,7 +170,7 @@ static void mim_refused(struct world *w)
     context_only(w);
     while (lbm_multicast_immediate_message(w->ctx, NULL, data, sizeof data, LBM_SRC_NONBLOCK) == 0) {
     }
-    for (int i = 0; i < 5000 && atomic_load(&calls) == 0; i++) {
+    for (int i = 0; i < HANG_SECONDS * 1000 && atomic_load(&calls) == 0; i++) {
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
 }

@@ -323,6 +323,21 @@ TEST(wrong_arguments_are_refused_with_a_text)
     MON_MUST(lbmmon_rctl_attr_delete(attr));
 }
 
+/* Until it comes; false after HANG_SECONDS. */
+static bool recorder_has(struct recorder *r, const char *part)
+{
+    bool has = false;
+    for (int i = 0; i < HANG_SECONDS * 1000 && !has; i++) {
+        pthread_mutex_lock(&r->lock);
+        has = strstr(r->text, part) != NULL;
+        pthread_mutex_unlock(&r->lock);
+        if (!has) {
+            sleep_ms(1);
+        }
+    }
+    return has;
+}
+
 TEST(check_1_counts_of_lbtrm_and_their_reset)
 {
     TEST_NEEDS_NET();
@@ -345,12 +360,9 @@ TEST(check_1_counts_of_lbtrm_and_their_reset)
     while (um_rcv_wait_ready(rcv, 1, 20) != 0) {
         MUST(lbm_src_send(src, "first", 5, LBM_MSG_FLUSH)); /* sources of LBT-RM do not know who listens */
     }
+    MUST(lbm_src_send(src, "last", 4, LBM_MSG_FLUSH));
+    CHECK(recorder_has(&r, "=last ")); /* what was under way has come */
     int before = recorder_count(&r, LBM_MSG_DATA);
-    for (int quiet = 0; quiet < 3; quiet++) { /* what was under way has come */
-        sleep_ms(20);
-        quiet = recorder_count(&r, LBM_MSG_DATA) == before ? quiet : 0;
-        before = recorder_count(&r, LBM_MSG_DATA);
-    }
     MUST(lbm_src_reset_transport_stats(src));
     MUST(lbm_rcv_reset_all_transport_stats(rcv));
     for (int i = 0; i < MESSAGES; i++) {

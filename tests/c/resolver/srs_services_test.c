@@ -462,7 +462,7 @@ TEST(a_deleted_context_takes_back_what_it_told)
     withdraw(a, advert);
     unreceive(&found);
     end_stop(a);
-    for (int i = 0; i < 1000 && w.servers[0].cancels == 0; i++) {
+    for (int i = 0; i < 30000 && w.servers[0].cancels == 0; i++) {
         poll(NULL, 0, 1);
         test_srs_step(&w.servers[0]);
     }

@@ -13,7 +13,7 @@
 #include "um_test_net.h"
 #include "wire/um_lbmr.h"
 
-#define HANG_NS (10 * UM_NS_PER_SEC)
+#define HANG_NS (60 * UM_NS_PER_SEC)
 
 struct found {
     unsigned sources;

@@ -84,18 +84,24 @@ static bool line_names(int which, const char *text)
 
 /* ---- a receiver of LBT-RU that stops ---- */
 
+struct clients {
+    int connects, disconnects; /* lock */
+};
+
 static int on_source_event(lbm_src_t *src, int event, void *ed, void *clientd)
 {
     (void)src;
     (void)ed;
+    struct clients *clients = clientd;
     pthread_mutex_lock(&lock);
-    *(int *)clientd += event == LBM_SRC_EVENT_DISCONNECT;
+    clients->connects += event == LBM_SRC_EVENT_CONNECT;
+    clients->disconnects += event == LBM_SRC_EVENT_DISCONNECT;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return 0;
 }
 
-static lbm_src_t *ru_source(lbm_context_t *ctx, int *disconnects)
+static lbm_src_t *ru_source(lbm_context_t *ctx, struct clients *clients)
 {
     lbm_src_topic_attr_t *attr;
     lbm_topic_t *topic;
@@ -104,7 +110,7 @@ static lbm_src_t *ru_source(lbm_context_t *ctx, int *disconnects)
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport", "lbt-ru"));
     MUST(lbm_src_topic_attr_str_setopt(attr, "transport_lbtru_client_activity_timeout", "900"));
     MUST(lbm_src_topic_alloc(&topic, ctx, "s6", attr));
-    MUST(lbm_src_create(&src, ctx, topic, on_source_event, disconnects, NULL));
+    MUST(lbm_src_create(&src, ctx, topic, on_source_event, clients, NULL));
     lbm_src_topic_attr_delete(attr);
     return src;
 }
@@ -119,19 +125,19 @@ static lbm_context_t *sequential_context(void)
 TEST(s6_receiver_that_stops_is_cut_off_and_either_side_hears_the_option_and_how_long_it_was)
 {
     TEST_NEEDS_NET();
-    int disconnects = 0;
+    struct clients clients = {0};
     unsigned long silent_ms = 0, pause_ms = 0;
     struct recorder all = RECORDER_INIT;
     MUST(lbm_log(on_log, NULL));
     lbm_context_t *sends = net_context(), *hears = sequential_context();
-    lbm_src_t *src = ru_source(sends, &disconnects);
+    lbm_src_t *src = ru_source(sends, &clients);
     lbm_rcv_t *rcv = net_recording_receiver(hears, "s6", &all);
     for (int i = 0; i < HANG_SECONDS * 100 && um_rcv_ready(rcv) == 0; i++) {
         MUST(lbm_context_process_events(hears, 10));
     }
-    pthread_mutex_lock(&lock);
-    int before = disconnects; /* from here on it is not served */
-    bool cut = wait_for_count(&changed, &lock, &disconnects, before + 1);
+    pthread_mutex_lock(&lock); /* from here on it is not served; who is late finds it cut off already */
+    int least = clients.connects > 0 ? clients.connects : 1;
+    bool cut = wait_for_count(&changed, &lock, &clients.disconnects, least);
     pthread_mutex_unlock(&lock);
     CHECK(cut);
     CHECK(lines(CLIENT_CUT) > 0);
