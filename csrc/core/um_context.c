@@ -485,7 +485,11 @@ int um_context_delete(lbm_context_t *ctx, lbm_event_queue_cancel_cb_info_t *cbin
     struct um_context_close_call call = {ctx, api};
     bool told;
     if (um_context_check(ctx, api) < 0 || um_event_cancel_check(cbinfo, api) < 0 ||
-        um_loop_refuses(ctx->loop, api) < 0 || um_monitored_closing(ctx, ctx->loop, &told) < 0) {
+        um_loop_refuses(ctx->loop, api) < 0) {
+        return -1;
+    }
+    /* A sample may wait for its XSPs, whose callbacks may wait for the context whose callback this is. */
+    if ((um_loop_in_any() && um_context_check_empty(ctx, api) < 0) || um_monitored_closing(ctx, ctx->loop, &told) < 0) {
         return -1;
     }
     if (um_loop_call_api(ctx->loop, api, um_context_close_for_good, &call) < 0) {

@@ -629,18 +629,30 @@ struct deletion {
     bool told_xsps;   /* out: the rest comes when they have heard of it */
 };
 
+static int refuse_for_xsps(const lbm_context_t *ctx, const char *api, bool in_callback)
+{
+    return !in_callback || atomic_load(&ctx->lanes.count) == 0
+               ? 0
+               : um_error(UM_EOP, "CoreApi-20203-11",
+                          "%s: the context has XSPs: must not be called in a callback that runs on the thread of a "
+                          "context or of an XSP",
+                          api);
+}
+
+int um_rcv_deletion_refused(const lbm_context_t *ctx, const char *api)
+{
+    return um_loop_refuses(ctx->loop, api) != 0 ? -1 : refuse_for_xsps(ctx, api, um_loop_in_any());
+}
+
 /* XSPs come and go on this loop, so there are as many at the end of the call as at its beginning. */
 static int detach_on_loop(void *arg)
 {
     struct deletion *deletion = arg;
+    if (refuse_for_xsps(deletion->ctx, deletion->api, deletion->in_callback) != 0) {
+        return -1;
+    }
     if (atomic_load(&deletion->ctx->lanes.count) == 0) {
         return deletion->detach(deletion->arg) != 0 ? -1 : deletion->rest(deletion->arg);
-    }
-    if (deletion->in_callback) {
-        return um_error(UM_EOP, "CoreApi-20203-11",
-                        "%s: the context has XSPs: must not be called in a callback that runs on the thread of a "
-                        "context or of an XSP",
-                        deletion->api);
     }
     deletion->told_xsps = true;
     return deletion->detach(deletion->arg);
@@ -670,7 +682,7 @@ int um_receiver_delete(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo,
     }
     lbm_context_t *ctx = rcv->ctx;
     bool told;
-    if (um_loop_refuses(ctx->loop, api) != 0 || um_monitored_closing(rcv, ctx->loop, &told) != 0) {
+    if (um_rcv_deletion_refused(ctx, api) != 0 || um_monitored_closing(rcv, ctx->loop, &told) != 0) {
         return -1;
     }
     int rc = um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, rcv);
