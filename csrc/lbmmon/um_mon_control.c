@@ -10,6 +10,7 @@
 #include "base/um_mem.h"
 #include "base/um_timer.h"
 #include "lbmmon/um_mon_error.h"
+#include "lbmmon/um_mon_filter.h"
 #include "lbmmon/um_mon_pb_module.h"
 #include "lbmmon/um_mon_sctl.h"
 
@@ -140,11 +141,23 @@ static void apply_filter(struct command *c, const char *options)
     }
 }
 
+/* A wrong rule is one, which the format refuses. Other formats have rules of their own. */
+static bool has_rule(const lbmmon_format_func_t *format, const char *text)
+{
+    if (format != lbmmon_format_pb_module()) {
+        return text[strspn(text, " \t\r\n;")] != '\0';
+    }
+    struct um_mon_rules *rules = um_mon_rules_read(text);
+    bool has = rules == NULL || rules->given;
+    um_mon_rules_free(rules);
+    return has;
+}
+
 /* A command without a rule is a mistake, which must not clear those that hold. Filters are the format's, not of
  * objects. */
 static void set_filter(struct command *c)
 {
-    if (c->message->data[strspn(c->message->data, " \t\r\n;")] == '\0') {
+    if (!has_rule(c->control->format, c->message->data)) {
         reply(c, "error: SET_FILTER_OPTIONS needs rules as its data");
     } else {
         apply_filter(c, c->message->data);

@@ -139,7 +139,11 @@ TEST(an_operator_sets_and_clears_filters)
     CHECK_EQ(mon_count(&seen, &seen.event_queues), 0);
     CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "filter|ums.nothing=off", "ALL_NODES", NULL),
                    "error: ums.nothing: there is no field \"nothing\"");
-    CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", " ;\n", "ALL_NODES", NULL), "error: SET_FILTER_OPTIONS needs");
+    static const char *const without_a_rule[] = {" ;\n", "# a comment alone", "x=1", "passthrough=on", "nonsense"};
+    for (size_t i = 0; i < sizeof without_a_rule / sizeof without_a_rule[0]; i++) {
+        CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", without_a_rule[i], "ALL_NODES", NULL),
+                       "error: SET_FILTER_OPTIONS needs");
+    }
     CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "filter|ump=off", "UMESTORE", NULL),
                    "error: this process has no objects of that node type");
     CHECK_CONTAINS(command(&me, "SET_FILTER_OPTIONS", "filter|ump.stats=off\nselect|dro.stats.portals.cost=gt 1",
