@@ -257,6 +257,15 @@ def test_lines_that_two_controllers_of_a_process_tell_are_told_once() -> None:
     assert [each.text for each in fleet.events()[1:]] == ["Core-1-1: a", "Core-1-1: b"]
 
 
+def test_lines_that_come_over_two_transports_are_told_once() -> None:
+    fleet = Fleet()
+    fleet.add(receiver(), now=0.0, origin="one")
+    fleet.add(log(LogLine(1, 5, "Core-1-1: a"), LogLine(2, 5, "Core-1-1: b")), now=0.0, origin="one")
+    later = [LogLine(1, 5, "Core-1-1: a"), LogLine(2, 5, "Core-1-1: b"), LogLine(3, 5, "Core-1-1: a")]
+    fleet.add(log(*later), now=1000.0, origin="other")
+    assert [each.text for each in fleet.events() if each.line] == ["Core-1-1: a", "Core-1-1: b", "Core-1-1: a"]
+
+
 def test_x4_a_forged_number_of_a_line_silences_nobody() -> None:
     fleet = Fleet()
     fleet.add(receiver(), now=0.0, origin="its own")

@@ -143,6 +143,9 @@ class MonitoredObject:
 _ZEROS = (0,) * 64  # for numbers that a record of an older version does not have
 
 
+LINES_KEPT = 64  # of a process, as many as it keeps for those who have not told of them yet
+
+
 class Process:
     """A process that sends records. Read it only; a Fleet changes it."""
 
@@ -157,6 +160,7 @@ class Process:
         "origin",
         "records",
         "silent",
+        "told_lines",
     )
 
     def __init__(self, key: ProcessKey, now: float, origin: str) -> None:
@@ -169,6 +173,7 @@ class Process:
         self.records = 0  #: so far
         self.silent = False  #: nothing came for longer than usual
         self.last_lines: dict[str, int] = {}  #: by sender of records, the number of the last line of its log
+        self.told_lines: deque[int] = deque(maxlen=LINES_KEPT)  #: hashes of the last lines: number and text
 
     @property
     def host(self) -> str:

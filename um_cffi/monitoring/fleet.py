@@ -141,9 +141,11 @@ class Fleet:
         fresh = [line for line in record.lines if line.number > last]
         if self._lines is None:
             self._lines = Gate(Rates(self.limits.lines_per_origin, self.limits.lines), now)
-        taken = self._lines.take(origin, len(fresh), now)
-        self.counts.refused_lines += len(fresh) - taken
-        for line in fresh[:taken]:
+        new = [line for line in fresh if hash((line.number, line.text)) not in process.told_lines]
+        taken = self._lines.take(origin, len(new), now)
+        self.counts.refused_lines += len(new) - taken
+        for line in new[:taken]:
+            process.told_lines.append(hash((line.number, line.text)))
             age = float(about.timestamp - line.seconds) if about.timestamp and line.seconds else 0.0
             at = now - min(max(age, 0.0), self.limits.line_age)
             self._tell(kind_of_line(line.level, line.text), process, at, self._short_line(line.text), line=True)
