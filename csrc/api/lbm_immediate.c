@@ -83,9 +83,6 @@ int lbm_unicast_immediate_request(lbm_request_t **reqp, lbm_context_t *ctx, cons
 {
     const struct um_request_call call = {reqp, proc, clientd, evq};
     struct um_request_headers headers;
-    if (reqp != NULL) {
-        *reqp = NULL;
-    }
     if (um_request_open(ctx, &call, __func__, "Core-5688-3723", "Sending unicast immediate request") != 0) {
         return -1;
     }

@@ -35,9 +35,6 @@ int lbm_multicast_immediate_request(lbm_request_t **reqp, lbm_context_t *ctx, co
 {
     const struct um_request_call call = {reqp, proc, clientd, evq};
     struct um_request_headers headers;
-    if (reqp != NULL) {
-        *reqp = NULL;
-    }
     if (check(ctx, topic, data, len, __func__) != 0 ||
         um_request_open(ctx, &call, __func__, "Core-5688-3919", "Sending multicast immediate request") != 0) {
         return -1;

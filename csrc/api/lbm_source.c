@@ -325,9 +325,6 @@ int lbm_src_sendv_ex(lbm_src_t *src, const lbm_iovec_t *iov, int num, int flags,
 static int send_request(lbm_src_t *src, const lbm_iovec_t *iov, const struct um_request_call *call, int flags,
                         const lbm_src_send_ex_info_t *info, const char *api)
 {
-    if (call->reqp != NULL) {
-        *call->reqp = NULL;
-    }
     if (!um_source_is_usable(src) || (iov->iov_base == NULL && iov->iov_len > 0) || (flags & LBM_MSG_BUFF_ALLOC)) {
         return bad_send(src, flags, api);
     }

@@ -185,9 +185,6 @@ int lbm_ssrc_send_request_ex(lbm_request_t **reqp, lbm_ssrc_t *ssrc, const char 
     static const char api[] = "lbm_ssrc_send_request_ex";
     const struct um_request_call call = {reqp, proc, clientd, evq};
     const char *payload;
-    if (reqp != NULL) {
-        *reqp = NULL;
-    }
     if (check_send(ssrc, usr_bufp, len, send_flags, exinfo, api, &payload) != 0) {
         return -1;
     }

@@ -36,6 +36,7 @@ struct lbm_request_t_stct {
     struct um_request_headers headers;
     lbm_request_cb_proc proc;
     void *clientd;
+    lbm_request_t *before; /* what the caller's pointer held, for when the send fails */
     struct um_event_owner events;
     bool calling;                            /* lock: the loop is in its callback, or is queuing an event */
     bool deleted;                            /* lock: in its callback; the loop does the rest */
@@ -114,6 +115,7 @@ int um_request_open(lbm_context_t *ctx, const struct um_request_call *call, cons
     if (ctx->env.request_port == 0) {
         um_log(UM_LOG_WARNING, log_id, "%s with request port binding disabled.", what);
     }
+    req->before = *call->reqp;
     *call->reqp = req;
     return 0;
 }
@@ -345,9 +347,10 @@ int um_request_delete(lbm_request_t *req, lbm_event_queue_cancel_cb_info_t *cbin
 void um_request_abandon(lbm_request_t **reqp)
 {
     struct um_error_state why;
+    lbm_request_t *req = *reqp;
     um_error_save(&why);
-    end(*reqp, NULL);
-    *reqp = NULL;
+    *reqp = req->before;
+    end(req, NULL);
     um_error_restore(&why);
 }
 

@@ -42,7 +42,7 @@ struct um_request_call {
 int um_request_open(lbm_context_t *ctx, const struct um_request_call *call, const char *api, const char *log_id,
                     const char *what);
 void um_request_headers(const lbm_request_t *req, struct um_request_headers *out);
-/* The send failed: the request has never been. Keeps the error; *reqp becomes NULL. */
+/* The send failed: the request has never been. Keeps the error; *reqp is what it was before. */
 void um_request_abandon(lbm_request_t **reqp);
 
 /* ---- responses [loop] ---- */

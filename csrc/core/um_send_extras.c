@@ -11,7 +11,7 @@
 
 int um_send_properties_check(const lbm_msg_properties_t *properties, const char *api)
 {
-    return properties == NULL ? um_error(UM_EINVAL, "CoreApi-6020-8", "%s: properties must be valid", api)
+    return properties == NULL ? um_error(UM_EINVAL, "CoreApi-6020-8", "%s: exinfo properties must be valid", api)
                               : um_properties_check(properties, api);
 }
 

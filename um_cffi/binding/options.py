@@ -959,7 +959,7 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "retransmit_request_generation_interval": Option("NUMBER", "10000", None, None, (), "milliseconds", False, "no effect"),
         "retransmit_request_interval": Option("NUMBER", "500", None, None, (), "milliseconds", False, "yes"),
         "retransmit_request_maximum": Option("NUMBER", "0", None, None, (), "messages", False, "yes"),
-        "retransmit_request_message_timeout": Option("NUMBER", "10000", None, None, (), "milliseconds", False, "yes"),
+        "retransmit_request_message_timeout": Option("NUMBER", "10000", 1, None, (), "milliseconds", False, "yes"),
         "retransmit_request_outstanding_maximum": Option("NUMBER", "10", 1, None, (), "messages", False, "yes"),
         "transport_demux_tablesz": Option("NUMBER", "1", 1, None, (), "", False, "no effect"),
         "transport_lbtipc_acknowledgement_interval": Option("NUMBER", "500", None, None, (), "milliseconds", False, "no effect"),
