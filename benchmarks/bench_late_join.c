@@ -20,12 +20,14 @@
 #define LATENCIES_MAX (1u << 22)
 #define DEFAULT_OUTSTANDING 10u /* retransmit_request_outstanding_maximum */
 #define PACE_STEP_NS 200000u    /* the sender wakes up so often, and sends what is due */
+#define LIVE_CORE 0             /* of the sender and the other receiver, where they are placed */
+#define REPLAY_CORE 1           /* of the source's context, which answers, and the late joiner's */
 #define REPLAY_TIMED_EVERY 64u  /* messages: the clock is read for none of the live rate's, either */
 
 static struct {
     uint64_t retained, size;
     double rate, seconds, give_up;
-    bool fast;
+    bool fast, placed;
     const char *outstanding, *buffer; /* options for speed, docs/performance.md names them */
 } run = {.retained = 1000000,
          .size = 64,
@@ -34,6 +36,19 @@ static struct {
          .give_up = 300,
          .outstanding = "2048",
          .buffer = "16777216"};
+
+/* ---- placement ---- */
+
+/* The calling thread, and those that it creates from here on, run on this core, where they are to be placed. */
+static void on_core(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)core, &set);
+    if (run.placed && sched_setaffinity(0, sizeof set, &set) != 0) {
+        bench_die("core %d", core);
+    }
+}
 
 /* What a receiver has seen. Written by its context's thread. */
 struct taker {
@@ -119,6 +134,21 @@ static lbm_rcv_t *receiver(lbm_context_t *ctx, const char *name, bool late, stru
     um_check(lbm_rcv_create(&rcv, ctx, topic, on_message, taker, NULL), "lbm_rcv_create");
     lbm_rcv_topic_attr_delete(attr);
     return rcv;
+}
+
+/* The late joiner comes in a thread of its own: the sender keeps its pace while the receiver is made. */
+struct joiner {
+    lbm_context_t *ctx;
+    struct taker *taker;
+    lbm_rcv_t *rcv;
+};
+
+static void *join_late(void *arg)
+{
+    struct joiner *joiner = arg;
+    on_core(REPLAY_CORE);
+    joiner->rcv = receiver(joiner->ctx, "bench/late", true, joiner->taker);
+    return NULL;
 }
 
 static void taker_init(struct taker *taker)
@@ -216,8 +246,10 @@ static double send_paced(lbm_src_t *src, const struct taker *late, double second
 static double p99_beside_bare_replay(lbm_src_t *src, struct taker *other, uint64_t *sent, double *bare_rate)
 {
     static struct bench_exchange bare;
+    on_core(REPLAY_CORE);
     bench_exchange_begin(&bare, run.fast ? (uint32_t)atoi(run.outstanding) : DEFAULT_OUTSTANDING, run.size,
                          run.retained);
+    on_core(LIVE_CORE);
     bench_sleep_ms(20);
     atomic_store(&other->timing, true);
     double seconds = send_paced(src, NULL, run.seconds, sent);
@@ -247,7 +279,10 @@ static void measure(void)
     taker_init(&other);
     taker_init(&late);
     double live = live_throughput();
-    lbm_context_t *sending = context(), *receiving = context(), *joining = context();
+    on_core(REPLAY_CORE);
+    lbm_context_t *sending = context(), *joining = context();
+    on_core(LIVE_CORE);
+    lbm_context_t *receiving = context();
     lbm_rcv_t *rcv = receiver(receiving, "bench/late", false, &other);
     lbm_src_t *src = source(sending, "bench/late", true);
     double retaining = send_and_count(src, &other);
@@ -258,8 +293,13 @@ static void measure(void)
     double bare_rate, before = p99_us(&other), beside = p99_beside_bare_replay(src, &other, &sent, &bare_rate);
     uint64_t resident = resident_bytes(), missed = sent, joined = bench_now();
     atomic_store(&other.timing, true);
-    lbm_rcv_t *late_rcv = receiver(joining, "bench/late", true, &late);
+    struct joiner joiner = {.ctx = joining, .taker = &late};
+    pthread_t joins;
+    if (pthread_create(&joins, NULL, join_late, &joiner) != 0) {
+        bench_die("no thread");
+    }
     double caught_up = send_paced(src, &late, run.give_up, &sent);
+    pthread_join(joins, NULL);
     double during = p99_us(&other);
     uint64_t grown = resident_bytes() - resident, kept = (sent - missed) * (run.size + 76);
     bool there = atomic_load(&late.last) + (uint64_t)(run.rate / 20) >= sent;
@@ -276,7 +316,7 @@ static void measure(void)
            replay / live, there, caught_up, wait_seconds, (unsigned long long)late.replayed,
            (unsigned long long)(late.lost + other.lost), before, beside, during, before > 0 ? during / before : 0,
            during / beside, bare_rate, (long long)grown - (long long)kept);
-    um_end(late_rcv, NULL, joining);
+    um_end(joiner.rcv, NULL, joining);
     um_end(rcv, NULL, receiving);
     um_end(NULL, src, sending);
 }
@@ -297,6 +337,8 @@ static void parse(int argc, char **argv)
             run.give_up = atof(value);
         } else if (strcmp(name, "--fast") == 0) {
             run.fast = atoi(value) != 0;
+        } else if (strcmp(name, "--placed") == 0) {
+            run.placed = atoi(value) != 0;
         } else if (strcmp(name, "--outstanding") == 0) {
             run.outstanding = value;
         } else if (strcmp(name, "--buffer") == 0) {
