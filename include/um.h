@@ -79,6 +79,48 @@ LBMExpDLL int um_wildcard_rcv_wait_ready(lbm_wildcard_rcv_t *wrcv, int sources, 
  */
 LBMExpDLL int um_src_wait_receivers(lbm_src_t *src, int receivers, int timeout_ms);
 
+/* ---- receivers that are subscribed to channels from their first message on ---- */
+
+/** A subscription to a channel, as lbm_rcv_subscribe_channel() makes one. */
+typedef struct um_channel_subscription_stct {
+    lbm_uint32_t channel; /**< its number */
+    lbm_rcv_cb_proc proc; /**< gets the messages of the channel; NULL: the receiver's, with the receiver's clientd */
+    void *clientd;        /**< given to proc; the application's, until the receiver is deleted, or the subscription ends
+                               (lbm_rcv_unsubscribe_channel()) and nothing of it is queued any more */
+} um_channel_subscription_t;
+
+/**
+ * As lbm_rcv_create(), with `count` subscriptions to channels that hold for the very first message: those of a replay
+ * of late join are in their places, too, and what unrecognized_channel_behavior discards does not come. (A call of
+ * lbm_rcv_subscribe_channel() behind lbm_rcv_create() may come after some messages.) `channels` may be NULL when count
+ * is 0. Returns 0 and the receiver, which is to be deleted with lbm_rcv_delete(); -1 as lbm_rcv_create(), and with
+ * LBM_EINVAL when a channel is there twice: nothing has been created then. Any thread. May be called in a
+ * context-thread callback: no (LBM_EOP).
+ */
+LBMExpDLL int um_rcv_create_on_channels(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                                        void *clientd, lbm_event_queue_t *evq,
+                                        const um_channel_subscription_t *channels, size_t count);
+
+/**
+ * As lbm_hf_rcv_create(), with subscriptions as of um_rcv_create_on_channels(): what the merge gives goes to channels.
+ * The receiver is to be deleted with lbm_hf_rcv_delete(). Results and threads are the same. May be called in a
+ * context-thread callback: no (LBM_EOP).
+ */
+LBMExpDLL int um_hf_rcv_create_on_channels(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic,
+                                           lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq,
+                                           const um_channel_subscription_t *channels, size_t count);
+
+/**
+ * As lbm_wildcard_rcv_create(), with subscriptions as of um_rcv_create_on_channels(), on all topics that match, from
+ * the first message of each. It is to be deleted with lbm_wildcard_rcv_delete(). Results and threads are the same. May
+ * be called in a context-thread callback: no (LBM_EOP).
+ */
+LBMExpDLL int um_wildcard_rcv_create_on_channels(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
+                                                 const lbm_rcv_topic_attr_t *tattr,
+                                                 const lbm_wildcard_rcv_attr_t *wattr, lbm_rcv_cb_proc proc,
+                                                 void *clientd, lbm_event_queue_t *evq,
+                                                 const um_channel_subscription_t *channels, size_t count);
+
 /* ---- what became of the messages: sent, delivered, lost, late, discarded ---- */
 
 /** Counts of a source since its creation; those of its session since the last lbm_src_reset_transport_stats(). */

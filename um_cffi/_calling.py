@@ -6,8 +6,8 @@ import inspect
 import threading
 import time
 
+from um_cffi._channels import OnMessage
 from um_cffi._pulling import Pulling
-from um_cffi._receiving import OnMessage
 from um_cffi.batch import event_of
 from um_cffi.binding.deferred import asyncio, running_loop
 

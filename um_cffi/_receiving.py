@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Union
 
+from um_cffi._channels import OnMessage, Subscriptions
 from um_cffi.batch import Direct, Intake, Message, event_of
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, number
@@ -26,7 +27,6 @@ from um_cffi.errors import InvalidArgument, InvalidOperation, OutOfMemory, check
 from um_cffi.events import ReceiverEvent
 from um_cffi.stats import QueueStats, ReceiverCounts, read_counts
 
-OnMessage = Callable[[Message], Union[object, Awaitable[object]]]
 OnEvent = Callable[[ReceiverEvent], Union[object, Awaitable[object]]]
 
 OnFull = Literal["pause", "drop_newest", "drop_oldest", "conflate"]
@@ -94,11 +94,13 @@ class Receiving(Part):
         # What is taken ahead is not replaced by newer messages any more.
         self._ahead = 1 if on_full == "conflate" else _PULL_MAX
         self._loop = _loop_of_callbacks(name, on_message, on_event, queue, direct)
+        self._awaits = is_coroutine(on_message)
+        if self._subscriptions is not None:
+            on_message = self._subscriptions.route(on_message)
         self._rcv: Any = None
         self._fd = -1
         self._watched: Watched | None = None  # by event loops, once one has waited
         self._collector: Any = None
-        self._awaits = is_coroutine(on_message)
         dispatched = on_message is not None and not direct and not self._awaits
         self._queue: Dispatcher | None = ctx._queue_for(queue) if dispatched else None
         self._direct: Direct | None = None
@@ -143,13 +145,6 @@ class Receiving(Part):
             if self._queue is not None:
                 self._queue._add_feed(self._descriptor(), self)
             self._rcv = self._create_receiver(ctx, callback, told)
-            try:
-                for channel in self._channels:
-                    check(self._on_channel(channel))
-            except BaseException:
-                self._delete_receiver()
-                self._rcv = None
-                raise
             ctx._adopt(self)
 
     def _descriptor(self) -> int:
@@ -170,7 +165,7 @@ class Receiving(Part):
     def _waiting(self) -> tuple[int, float]:
         raise NotImplementedError
 
-    _channels: tuple[int, ...] = ()  # to be subscribed to when it is made
+    _subscriptions: Subscriptions | None = None  # of those that can have some; before it is made
 
     def _on_channel(self, number: int) -> int:
         raise NotImplementedError
@@ -178,23 +173,36 @@ class Receiving(Part):
     def _off_channel(self, number: int) -> int:
         raise NotImplementedError
 
-    def subscribe_channel(self, channel: int) -> None:
+    def _beginning(self) -> tuple[Any, int]:
+        """What it is subscribed to before its first message."""
+        return (ffi.NULL, 0) if self._subscriptions is None else self._subscriptions.first()
+
+    def _channels(self, call: str) -> Subscriptions:
+        if self._subscriptions is None:
+            raise InvalidOperation(f"{call} of the {self._name}: it has no channels")
+        return self._subscriptions
+
+    def subscribe_channel(self, channel: int, on_message: OnMessage | None = None) -> None:
         """Take what is sent on `channel`, too, from the messages on that are given to the receiver next.
 
-        InvalidArgument when it is subscribed already, InvalidOperation in a callback with direct=True.
+        `on_message` gets its messages instead of that of the receiver, which must have been made with a mapping as
+        `channels` then (InvalidOperation). InvalidArgument when it is subscribed already, InvalidOperation in a
+        callback with direct=True.
         """
         taken = channel_number(self._name, channel)
         with self._using():
-            check(self._on_channel(taken))
+            subscriptions = self._channels("subscribe_channel()")
+            subscriptions.add(taken, on_message, lambda number: check(self._on_channel(number)))
 
     def unsubscribe_channel(self, channel: int) -> None:
-        """End the subscription to `channel`. What waits for Python already still comes.
+        """End the subscription to `channel`. What waits for Python already still comes, to the receiver's callback.
 
         InvalidArgument when it is not subscribed, InvalidOperation in a callback with direct=True.
         """
         left = channel_number(self._name, channel)
         with self._using():
-            check(self._off_channel(left))
+            subscriptions = self._channels("unsubscribe_channel()")
+            subscriptions.remove(left, lambda number: check(self._off_channel(number)))
 
     def _create_receiver(self, ctx: Context, callback: Any, collector: Any) -> Any:
         raise NotImplementedError

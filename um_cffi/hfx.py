@@ -7,7 +7,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from um_cffi._receiving import OnEvent, OnFull, OnMessage
+from um_cffi._channels import OnMessage
+from um_cffi._receiving import OnEvent, OnFull
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import expect_context, shown
 from um_cffi.binding.attributes import Attributes

@@ -332,7 +332,12 @@ class HFReceiver(Receiver):
         topic_holder, holder = ffi.new("lbm_topic_t **"), ffi.new("lbm_hf_rcv_t **")
         with Attributes("receiver", self._chosen) as attributes:
             check(lib.lbm_rcv_topic_lookup(topic_holder, ctx._ctx, self._topic.encode(), attributes.pointer))
-        check(lib.lbm_hf_rcv_create(holder, ctx._ctx, topic_holder[0], callback, collector, ffi.NULL))
+        beginning = self._beginning()
+        check(
+            lib.um_hf_rcv_create_on_channels(
+                holder, ctx._ctx, topic_holder[0], callback, collector, ffi.NULL, *beginning
+            )
+        )
         self._hf = holder[0]
         return lib.lbm_rcv_from_hf_rcv(holder[0])
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from um_cffi._calling import Calling
-from um_cffi._receiving import OnEvent, OnFull, OnMessage
+from um_cffi._channels import OnMessage
+from um_cffi._receiving import OnEvent, OnFull
 from um_cffi._room import sent
 from um_cffi.answering import buffer_of
 from um_cffi.binding._native import ffi, lib

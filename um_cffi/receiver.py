@@ -6,14 +6,15 @@ when it is full is chosen by `on_full`; queue_stats() has the counters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from um_cffi._calling import Calling
+from um_cffi._channels import Channels, OnMessage, Subscriptions
 from um_cffi._readiness import Readiness
-from um_cffi._receiving import OnEvent, OnFull, OnMessage
+from um_cffi._receiving import OnEvent, OnFull
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.arguments import channel_numbers, expect_context, name_bytes
+from um_cffi.binding.arguments import expect_context, name_bytes
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.lifetime import counted
 from um_cffi.binding.replaying import replay_of, with_meaning
@@ -55,10 +56,11 @@ class Receiver(Readiness, Calling):
     order, and their `retransmit` is True. A replay that finds the queue full waits at its source, whatever the
     transport, where `on_full` is "pause".
 
-    `channels` are numbers of channels to subscribe to; subscribe_channel() and unsubscribe_channel() change them later.
-    `channel` of a message is its number, where the receiver has any. Messages of other channels and those of none come,
-    too, unless the options `unrecognized_channel_behavior` and `null_channel_behavior` are "discard". Subscriptions
-    begin when the receiver is made: what is on its way at that time may come as to a receiver without channels.
+    `channels` are numbers of channels to subscribe to, or a mapping of numbers to callbacks, each of which gets the
+    messages of its channel instead of `on_message` (None: not). They hold from the first message on, those of a replay
+    included; subscribe_channel() and unsubscribe_channel() change them later. `channel` of a message is its number,
+    where the receiver has any. Messages of other channels and those of none come, too, unless the options
+    `unrecognized_channel_behavior` and `null_channel_behavior` are "discard".
 
     `direct` calls back on the thread of the library that receives, without queue and without a change of threads: the
     shortest way, for LBT-SMX above all. The whole context waits for such a callback, its sources may be held up by it,
@@ -83,14 +85,14 @@ class Receiver(Readiness, Calling):
         events: bool = True,
         on_full: OnFull = "pause",
         replay: Literal["all"] | int | None = None,
-        channels: Iterable[int] = (),
+        channels: Channels = (),
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[ReceiverOptions],
     ) -> None:
         expect_context("Receiver(ctx, topic)", ctx)
         name_bytes("Receiver(ctx, topic)", "topic", topic)
         self._topic = topic
-        self._channels = channel_numbers(f"receiver of {topic}", channels)
+        self._subscriptions = Subscriptions(f"receiver of {topic}", channels)
         meaning = replay_of(f"receiver of {topic}", replay)
         wanted = with_meaning(f"receiver of {topic}", "replay", meaning, merged(options, keywords))
         self._chosen = sorted_out(("receiver",), wanted)["receiver"]
@@ -100,7 +102,10 @@ class Receiver(Readiness, Calling):
         topic_holder, holder = ffi.new("lbm_topic_t **"), ffi.new("lbm_rcv_t **")
         with Attributes("receiver", self._chosen) as attributes:
             check(lib.lbm_rcv_topic_lookup(topic_holder, ctx._ctx, self._topic.encode(), attributes.pointer))
-        check(lib.lbm_rcv_create(holder, ctx._ctx, topic_holder[0], callback, collector, ffi.NULL))
+        beginning = self._beginning()
+        check(
+            lib.um_rcv_create_on_channels(holder, ctx._ctx, topic_holder[0], callback, collector, ffi.NULL, *beginning)
+        )
         return holder[0]
 
     def _delete_receiver(self) -> int:
@@ -186,14 +191,14 @@ class WildcardReceiver(Readiness, Calling):
         events: bool = True,
         on_full: OnFull = "pause",
         replay: Literal["all"] | int | None = None,
-        channels: Iterable[int] = (),
+        channels: Channels = (),
         options: Mapping[str, object] | None = None,
         **keywords: Unpack[PatternOptions],
     ) -> None:
         expect_context("WildcardReceiver(ctx, pattern)", ctx)
         name_bytes("WildcardReceiver(ctx, pattern)", "pattern", pattern)
         self._pattern = pattern
-        self._channels = channel_numbers(f"wildcard receiver of {pattern}", channels)
+        self._subscriptions = Subscriptions(f"wildcard receiver of {pattern}", channels)
         meaning = replay_of(f"wildcard receiver of {pattern}", replay)
         wanted = with_meaning(f"wildcard receiver of {pattern}", "replay", meaning, merged(options, keywords))
         self._chosen = sorted_out(("receiver", "wildcard_receiver"), wanted)
@@ -209,7 +214,7 @@ class WildcardReceiver(Readiness, Calling):
         ):
             self._prepare(receivers)
             check(
-                lib.lbm_wildcard_rcv_create(
+                lib.um_wildcard_rcv_create_on_channels(
                     holder,
                     ctx._ctx,
                     self._pattern.encode(),
@@ -218,6 +223,7 @@ class WildcardReceiver(Readiness, Calling):
                     callback,
                     collector,
                     ffi.NULL,
+                    *self._beginning(),
                 )
             )
         return holder[0]

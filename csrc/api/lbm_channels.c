@@ -1,6 +1,7 @@
-/* lbm_src_channel_* and the subscriptions to channels of receivers and wildcard
- * receivers. Any thread; changes of subscriptions not in callbacks of a loop. */
+/* lbm_src_channel_*, the subscriptions to channels of receivers and wildcard receivers,
+ * and receivers that begin with some (um.h). Any thread; not in callbacks of a loop. */
 #include <lbm/lbm.h>
+#include <lbm/um.h>
 
 #include "core/um_rcv_channels.h"
 #include "core/um_receiver.h"
@@ -57,4 +58,32 @@ int lbm_wildcard_rcv_unsubscribe_channel_ex(lbm_wildcard_rcv_t *wrcv, lbm_uint32
                                             lbm_event_queue_cancel_cb_info_t *cbinfo)
 {
     return wildcard_unsubscribe(wrcv, channel, cbinfo, "lbm_wildcard_rcv_unsubscribe_channel_ex");
+}
+
+/* ---- subscribed before the first message ---- */
+
+int um_rcv_create_on_channels(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                              void *clientd, lbm_event_queue_t *evq, const um_channel_subscription_t *channels,
+                              size_t count)
+{
+    const struct um_channel_list list = {channels, count};
+    return um_receiver_create(rcvp, ctx, topic, proc, clientd, evq, &list, "um_rcv_create_on_channels");
+}
+
+int um_hf_rcv_create_on_channels(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                                 void *clientd, lbm_event_queue_t *evq, const um_channel_subscription_t *channels,
+                                 size_t count)
+{
+    const struct um_channel_list list = {channels, count};
+    return um_receiver_create_hf(hfrcvp, ctx, topic, proc, clientd, evq, &list, "um_hf_rcv_create_on_channels");
+}
+
+int um_wildcard_rcv_create_on_channels(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
+                                       const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr,
+                                       lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq,
+                                       const um_channel_subscription_t *channels, size_t count)
+{
+    const struct um_channel_list list = {channels, count};
+    return um_wildcard_create(wrcvp, ctx, pattern, tattr, wattr, proc, clientd, evq, &list,
+                              "um_wildcard_rcv_create_on_channels");
 }

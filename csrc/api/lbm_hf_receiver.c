@@ -8,7 +8,7 @@
 int lbm_hf_rcv_create(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
                       void *clientd, lbm_event_queue_t *evq)
 {
-    return um_receiver_create_hf(hfrcvp, ctx, topic, proc, clientd, evq);
+    return um_receiver_create_hf(hfrcvp, ctx, topic, proc, clientd, evq, NULL, "lbm_hf_rcv_create");
 }
 
 int lbm_hf_rcv_delete(lbm_hf_rcv_t *hfrcv)

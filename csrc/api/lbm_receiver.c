@@ -24,7 +24,7 @@ int lbm_rcv_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *s
 int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
                    lbm_event_queue_t *evq)
 {
-    return um_receiver_create(rcvp, ctx, topic, proc, clientd, evq);
+    return um_receiver_create(rcvp, ctx, topic, proc, clientd, evq, NULL, "lbm_rcv_create");
 }
 
 /* That of a hot failover receiver goes with it. */

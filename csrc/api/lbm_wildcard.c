@@ -16,7 +16,7 @@ int lbm_wildcard_rcv_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, cons
                             const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr,
                             lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq)
 {
-    return um_wildcard_create(wrcvp, ctx, pattern, tattr, wattr, proc, clientd, evq);
+    return um_wildcard_create(wrcvp, ctx, pattern, tattr, wattr, proc, clientd, evq, NULL, "lbm_wildcard_rcv_create");
 }
 
 int lbm_wildcard_rcv_delete(lbm_wildcard_rcv_t *wrcv)

@@ -172,7 +172,7 @@ static int create_wildcard(struct branch *branch, const char *expression)
     int rc = um_attr_str_set(attr, "pattern_type", "pcre");
     if (rc == 0) {
         rc = um_wildcard_create(&branch->wrcv, h->ctx, expression, NULL, (const lbm_wildcard_rcv_attr_t *)attr,
-                                on_message, branch, h->evq);
+                                on_message, branch, h->evq, NULL, "lbm_hypertopic_rcv_create");
     }
     um_attr_destroy(attr);
     return rc;

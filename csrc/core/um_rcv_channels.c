@@ -165,16 +165,38 @@ static struct um_rcv_channels *table_for(const struct um_channel_call *call)
     return channels;
 }
 
-static int subscribe_on_loop(void *arg)
+static int subscribe(const struct um_channel_call *call, lbm_rcv_cb_proc proc, void *clientd)
 {
-    const struct change *change = arg;
-    const struct um_channel_call *call = change->call;
     struct um_rcv_channels *channels = table_for(call);
     if (channels != NULL && um_rcv_channel_find(channels, call->number) != NULL) {
         return um_error(UM_EINVAL, "CoreApi-20232-1", "%s: channel %u: is subscribed already", call->api, call->number);
     }
-    if (channels == NULL || !um_rcv_channels_add(channels, call->number, change->proc, change->clientd)) {
+    if (channels == NULL || !um_rcv_channels_add(channels, call->number, proc, clientd)) {
         return um_error_nomem("channel", sizeof(struct um_rcv_channel));
+    }
+    return 0;
+}
+
+static int subscribe_on_loop(void *arg)
+{
+    const struct change *change = arg;
+    return subscribe(change->call, change->proc, change->clientd);
+}
+
+int um_rcv_channels_begin(struct um_channel_call *call, const struct um_channel_list *list)
+{
+    if (list == NULL) {
+        return 0;
+    }
+    if (list->count > 0 && list->channels == NULL) {
+        return um_error(UM_EINVAL, "CoreApi-20232-8", "%s: channels: must not be NULL when count is %zu", call->api,
+                        list->count);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        call->number = list->channels[i].channel;
+        if (subscribe(call, list->channels[i].proc, list->channels[i].clientd) != 0) {
+            return -1;
+        }
     }
     return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include <lbm/lbm.h>
+#include <lbm/um.h>
 
 #include "core/um_message.h"
 
@@ -61,6 +62,13 @@ struct um_channel_call {
     const char *api;
 };
 int um_rcv_subscribe_channel(const struct um_channel_call *call, lbm_rcv_cb_proc proc, void *clientd);
+/* Those of the list, before any loop knows the receiver. 0, or -1 + UM_EINVAL (named by call->api), UM_ENOMEM; what has
+ * been subscribed by then goes with the receiver. */
+struct um_channel_list {
+    const um_channel_subscription_t *channels;
+    size_t count;
+};
+int um_rcv_channels_begin(struct um_channel_call *call, const struct um_channel_list *list);
 int um_rcv_unsubscribe_channel(const struct um_channel_call *call, const lbm_event_queue_cancel_cb_info_t *cbinfo);
 
 #endif

@@ -454,6 +454,8 @@ struct create {
     lbm_rcv_cb_proc proc;
     void *clientd;
     lbm_event_queue_t *evq;
+    const struct um_channel_list *channels; /* NULL: none */
+    const char *api;
     lbm_rcv_t **rcvp;      /* NULL: */
     lbm_hf_rcv_t **hfrcvp; /* it is to merge its sources; or, when this is NULL, too: */
     lbm_hfx_t *hfx;        /* to be a member of this one */
@@ -505,7 +507,9 @@ static int create_on_loop(void *arg)
     }
     warn_of_order(create->topic, hf);
     lbm_rcv_t *rcv = um_rcv_new(create->topic, create->proc, create->clientd, create->evq, NULL);
-    if (rcv == NULL || (hf && um_rcv_hf_attach(rcv, create->hfx) != 0)) {
+    struct um_channel_call call = {.rcv = rcv, .api = create->api};
+    if (rcv == NULL || um_rcv_channels_begin(&call, create->channels) != 0 ||
+        (hf && um_rcv_hf_attach(rcv, create->hfx) != 0)) {
         unmake(rcv);
         um_collector_detach(collector);
         return -1;
@@ -530,8 +534,9 @@ static int create_on_loop(void *arg)
     return 0;
 }
 
-static int create_receiver(struct create *create, lbm_context_t *ctx, lbm_topic_t *topic, const char *api)
+static int create_receiver(struct create *create, lbm_context_t *ctx, lbm_topic_t *topic)
 {
+    const char *api = create->api;
     lbm_rcv_cb_proc proc = create->proc;
     lbm_event_queue_t *evq = create->evq;
     if (um_context_check_messaging(ctx, api) != 0) {
@@ -550,23 +555,28 @@ static int create_receiver(struct create *create, lbm_context_t *ctx, lbm_topic_
 }
 
 int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
-                       lbm_event_queue_t *evq)
+                       lbm_event_queue_t *evq, const struct um_channel_list *channels, const char *api)
 {
-    struct create create = {.proc = proc, .clientd = clientd, .evq = evq, .rcvp = rcvp};
-    return create_receiver(&create, ctx, topic, "lbm_rcv_create");
+    struct create create = {
+        .proc = proc, .clientd = clientd, .evq = evq, .channels = channels, .api = api, .rcvp = rcvp};
+    return create_receiver(&create, ctx, topic);
 }
 
 int um_receiver_create_hf(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
-                          void *clientd, lbm_event_queue_t *evq)
+                          void *clientd, lbm_event_queue_t *evq, const struct um_channel_list *channels,
+                          const char *api)
 {
-    struct create create = {.proc = proc, .clientd = clientd, .evq = evq, .hfrcvp = hfrcvp};
-    return create_receiver(&create, ctx, topic, "lbm_hf_rcv_create");
+    struct create create = {
+        .proc = proc, .clientd = clientd, .evq = evq, .channels = channels, .api = api, .hfrcvp = hfrcvp};
+    return create_receiver(&create, ctx, topic);
 }
 
 int um_receiver_create_hfx(lbm_hfx_rcv_t **out, lbm_hfx_t *hfx, lbm_context_t *ctx, lbm_topic_t *topic, void *clientd)
 {
-    struct create create = {.proc = hfx->proc, .clientd = clientd, .evq = hfx->evq, .hfx = hfx, .hfxrcvp = out};
-    return create_receiver(&create, ctx, topic, "lbm_hfx_rcv_create");
+    struct create create = {.proc = hfx->proc, .clientd = clientd, .evq = hfx->evq, .api = "lbm_hfx_rcv_create"};
+    create.hfx = hfx;
+    create.hfxrcvp = out;
+    return create_receiver(&create, ctx, topic);
 }
 
 lbm_hf_rcv_t *um_receiver_hf(const lbm_rcv_t *rcv)

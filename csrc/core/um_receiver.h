@@ -9,6 +9,8 @@
 #include "base/um_buf.h"
 #include "core/um_context.h"
 
+struct um_channel_list;
+
 /* Called by core/um_context.c [loop]. */
 int um_receivers_init(lbm_context_t *ctx);     /* maps and lists; fills nothing else */
 void um_receivers_destroy(lbm_context_t *ctx); /* frees cached receiver topics; no receivers are left by then */
@@ -17,11 +19,13 @@ void um_receivers_destroy(lbm_context_t *ctx); /* frees cached receiver topics; 
 int um_receiver_check(const lbm_rcv_t *rcv, const char *api); /* 0, or -1 + UM_EINVAL */
 int um_receiver_topic_lookup(lbm_topic_t **topicp, lbm_context_t *ctx, const char *name,
                              const lbm_rcv_topic_attr_t *attr);
+/* `channels`: what it is subscribed to before its first message, so also for wildcard receivers; NULL: nothing. */
 int um_receiver_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
-                       lbm_event_queue_t *evq);
+                       lbm_event_queue_t *evq, const struct um_channel_list *channels, const char *api);
 /* Those that merge their sources by hot failover numbers; the receiver inside one is an ordinary one otherwise. */
 int um_receiver_create_hf(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
-                          void *clientd, lbm_event_queue_t *evq);
+                          void *clientd, lbm_event_queue_t *evq, const struct um_channel_list *channels,
+                          const char *api);
 /* Those of an HFX, with its callback and queue: `*out` is set before the first callback. */
 int um_receiver_create_hfx(lbm_hfx_rcv_t **out, lbm_hfx_t *hfx, lbm_context_t *ctx, lbm_topic_t *topic, void *clientd);
 bool um_receiver_is_inner(const lbm_rcv_t *rcv); /* of a hot failover receiver or an HFX, with which it goes */
@@ -62,7 +66,7 @@ int um_wildcard_stats_all(lbm_wildcard_rcv_t *w, int *num, lbm_rcv_transport_sta
 int um_wildcard_check(const lbm_wildcard_rcv_t *wrcv, const char *api);
 int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
                        const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr, lbm_rcv_cb_proc proc,
-                       void *clientd, lbm_event_queue_t *evq);
+                       void *clientd, lbm_event_queue_t *evq, const struct um_channel_list *channels, const char *api);
 int um_wildcard_delete(lbm_wildcard_rcv_t *wrcv, lbm_event_queue_cancel_cb_info_t *cbinfo, const char *api);
 /* The same for its owner, who is told when the last callback has returned, with any queue. */
 int um_wildcard_delete_told(lbm_wildcard_rcv_t *wrcv, lbm_event_queue_cancel_cb_proc told, void *arg, const char *api);

@@ -458,9 +458,8 @@ static int create_on_loop(void *arg)
 
 int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
                        const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr, lbm_rcv_cb_proc proc,
-                       void *clientd, lbm_event_queue_t *evq)
+                       void *clientd, lbm_event_queue_t *evq, const struct um_channel_list *channels, const char *api)
 {
-    static const char api[] = "lbm_wildcard_rcv_create";
     if (um_context_check_messaging(ctx, api) != 0 || (evq != NULL && um_event_queue_check(evq, api) != 0)) {
         return -1;
     }
@@ -485,7 +484,8 @@ int um_wildcard_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const cha
     w->evq = evq;
     um_event_owner_init(&w->events, evq);
     struct create create = {w, wrcvp};
-    if (um_loop_call_api(ctx->loop, api, create_on_loop, &create) != 0) {
+    struct um_channel_call call = {.wrcv = w, .api = api};
+    if (um_rcv_channels_begin(&call, channels) != 0 || um_loop_call_api(ctx->loop, api, create_on_loop, &create) != 0) {
         free_wildcard(w);
         return -1;
     }

@@ -155,9 +155,14 @@ typedef ... lbm_src_channel_info_t;
 typedef int (*lbm_rcv_cb_proc)(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd);
 int lbm_rcv_create(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc, void *clientd,
                    lbm_event_queue_t *evq);
+typedef struct { uint32_t channel; ...; } um_channel_subscription_t;
+int um_rcv_create_on_channels(lbm_rcv_t **rcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                              void *clientd, lbm_event_queue_t *evq, const um_channel_subscription_t *channels,
+                              size_t count);
 int lbm_rcv_delete(lbm_rcv_t *rcv);
-int lbm_hf_rcv_create(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
-                      void *clientd, lbm_event_queue_t *evq);
+int um_hf_rcv_create_on_channels(lbm_hf_rcv_t **hfrcvp, lbm_context_t *ctx, lbm_topic_t *topic, lbm_rcv_cb_proc proc,
+                                 void *clientd, lbm_event_queue_t *evq, const um_channel_subscription_t *channels,
+                                 size_t count);
 int lbm_hf_rcv_delete(lbm_hf_rcv_t *hfrcv);
 lbm_rcv_t *lbm_rcv_from_hf_rcv(lbm_hf_rcv_t *hfrcv);
 int lbm_hfx_attr_create(lbm_hfx_attr_t **attr);
@@ -174,9 +179,10 @@ int lbm_rcv_str_getopt(lbm_rcv_t *rcv, const char *optname, char *optval, size_t
 int lbm_rcv_str_setopt(lbm_rcv_t *rcv, const char *optname, const char *optval);
 int lbm_rcv_retrieve_all_transport_stats(lbm_rcv_t *rcv, int *num, lbm_rcv_transport_stats_t *stats);
 
-int lbm_wildcard_rcv_create(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
-                            const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr,
-                            lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq);
+int um_wildcard_rcv_create_on_channels(lbm_wildcard_rcv_t **wrcvp, lbm_context_t *ctx, const char *pattern,
+                                       const lbm_rcv_topic_attr_t *tattr, const lbm_wildcard_rcv_attr_t *wattr,
+                                       lbm_rcv_cb_proc proc, void *clientd, lbm_event_queue_t *evq,
+                                       const um_channel_subscription_t *channels, size_t count);
 int lbm_wildcard_rcv_delete(lbm_wildcard_rcv_t *wrcv);
 int lbm_wildcard_rcv_str_getopt(lbm_wildcard_rcv_t *wrcv, const char *optname, char *optval, size_t *optlen);
 int lbm_wildcard_rcv_str_setopt(lbm_wildcard_rcv_t *wrcv, const char *optname, const char *optval);
