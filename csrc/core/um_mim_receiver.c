@@ -435,9 +435,8 @@ int um_mim_receiver_create(lbm_context_t *ctx, struct um_mim_receiver **out)
         return 0;
     }
     if (!um_stream_settings_plain(&ctx->filters.settings)) {
-        um_log(UM_LOG_NOTICE, "Core-9565-45",
-               "multicast immediate messages are switched off: they are neither encrypted nor compressed, and the "
-               "context has %s set",
+        um_log(UM_LOG_WARNING, "Core-9600-01",
+               "Setting mim_address on a security/compression context is not supported. Disabling MIM. (%s is set)",
                ctx->filters.settings.encryption ? "use_tls" : "compression");
         return 0;
     }

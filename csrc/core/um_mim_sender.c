@@ -97,6 +97,12 @@ static int open_on_loop(void *arg)
     if (sender->state == SENDER_CLOSED) {
         return um_error(UM_EINVAL, "CoreApi-20223-2", "multicast immediate message: the context is being deleted");
     }
+    if (!um_stream_settings_plain(&sender->ctx->filters.settings)) {
+        return um_error(UM_EOPNOTSUPP, "CoreApi-20223-9",
+                        "multicast immediate message: it would be neither encrypted nor compressed, and the context "
+                        "has %s set; use unicast immediate messages",
+                        sender->ctx->filters.settings.encryption ? "use_tls" : "compression");
+    }
     if (attach(sender) != 0) {
         return -1;
     }
