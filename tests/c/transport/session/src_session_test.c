@@ -994,17 +994,23 @@ static void start(struct sender *s, struct source *source, uint32_t count, size_
     pthread_create(&s->thread, NULL, send_many, s);
 }
 
-/* Wait until the sender makes no progress: it is blocked. */
-static bool blocked(struct sender *s)
+static int in_line(void)
 {
-    for (int i = 0; i < HANG_MS / 50; i++) {
-        int before = s->sent;
-        usleep(50000);
-        if (before > 0 && before == s->sent && !s->done) {
-            return true;
-        }
+    um_src_session_lock(a.stream.session);
+    int waiters = a.stream.session->waiters;
+    um_src_session_unlock(a.stream.session);
+    return waiters;
+}
+
+/* Wait until so many senders are blocked at once. */
+static bool blocked(int count)
+{
+    int waiting = in_line();
+    for (int ms = 0; ms < HANG_MS && waiting < count; ms++) {
+        usleep(1000);
+        waiting = in_line();
     }
-    return false;
+    return waiting >= count;
 }
 
 TEST(a_blocking_send_waits_for_the_receiver_and_loses_nothing)
@@ -1015,7 +1021,7 @@ TEST(a_blocking_send_waits_for_the_receiver_and_loses_nothing)
     CHECK_EQ(attach(&a), 0);
     CHECK(peer_connect(&peers[0], &a, 16384));
     start(&senders[0], &a, 5000, 1000);
-    CHECK(blocked(&senders[0]));
+    CHECK(blocked(1));
     for (uint32_t i = 0; i < 4990; i++) { /* the last ones may stay in the batch */
         CHECK(peer_data(&peers[0], &msg, HANG_MS));
         CHECK_EQ(msg.sqn, i);
@@ -1042,9 +1048,9 @@ TEST(deleting_a_source_wakes_the_threads_that_wait_in_its_sends)
     CHECK_EQ(attach(&b), 0);
     CHECK(peer_connect(&peers[0], &a, 16384));
     start(&senders[0], &a, 100000, 1000);
-    CHECK(blocked(&senders[0]));
+    CHECK(blocked(1));
     start(&senders[1], &a, 100000, 200000);
-    usleep(20000);
+    CHECK(blocked(2));
     detach(&a);
     pthread_join(senders[0].thread, NULL);
     pthread_join(senders[1].thread, NULL);
@@ -1068,14 +1074,6 @@ TEST(deleting_a_source_wakes_the_threads_that_wait_in_its_sends)
 #define LINE 6
 
 static struct sender line[LINE];
-
-static int in_line(void)
-{
-    um_src_session_lock(a.stream.session);
-    int waiters = a.stream.session->waiters;
-    um_src_session_unlock(a.stream.session);
-    return waiters;
-}
 
 static int served(int count)
 {
