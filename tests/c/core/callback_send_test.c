@@ -38,6 +38,7 @@ struct filled {
     unsigned long sent;     /* by whoever sends; one at a time */
     int pieces;             /* in a group; LBT-SMX queues nothing beside its ring, so that it may take a part of one */
     atomic_ulong received, lost;
+    atomic_long last;                                 /* number received; -1: none */
     atomic_bool closed;                               /* the receiver's callback waits */
     int groups_errnum, single_errnum, acquire_errnum; /* of the refusal in the callback; 0: none */
     atomic_bool done;
@@ -51,6 +52,7 @@ static int gated(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
     }
     if (msg->type == LBM_MSG_DATA) {
         atomic_fetch_add(&w->received, 1);
+        atomic_store(&w->last, msg->sequence_number);
     } else if (msg->type != LBM_MSG_BOS && msg->type != LBM_MSG_EOS) {
         atomic_fetch_add(&w->lost, 1);
     }
@@ -116,6 +118,7 @@ static void world_open(struct filled *w, const char *transport, const char *topi
     lbm_src_topic_attr_t *attr;
     lbm_topic_t *topic;
     memset(w, 0, sizeof *w);
+    atomic_store(&w->last, -1);
     w->sending = context_with_limits(&w->mapper);
     w->receiving = net_lean_context();
     MUST(lbm_src_topic_attr_create(&attr));
@@ -163,17 +166,16 @@ static void world_close(struct filled *w)
 /* Those sent before the receiver came do not count. */
 static bool meet(struct filled *w)
 {
-    for (int ms = 0; ms < HANG_SECONDS * 100 && atomic_load(&w->received) == 0; ms++) {
+    long sent = 0;
+    for (int i = 0; i < HANG_SECONDS * 100 && atomic_load(&w->received) == 0; i++, sent++) {
         MUST(lbm_src_send(w->src, "first", 5, LBM_MSG_FLUSH));
         usleep(10000);
     }
-    unsigned long before;
-    do {
-        before = atomic_load(&w->received);
-        usleep(300000);
-    } while (atomic_load(&w->received) != before);
-    w->sent = before;
-    return before > 0;
+    for (int ms = 0; ms < HANG_SECONDS * 1000 && atomic_load(&w->last) < sent - 1; ms++) {
+        usleep(1000);
+    }
+    w->sent = atomic_load(&w->received);
+    return w->sent > 0 && atomic_load(&w->last) == sent - 1;
 }
 
 static bool run_in_callback(struct filled *w, lbm_timer_cb_proc proc)

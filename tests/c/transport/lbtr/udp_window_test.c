@@ -249,13 +249,13 @@ static void delete_both(lbm_context_t *ctx, lbm_src_t *src, struct peer *peer)
 static void check_queued_naks(const char *transport, bool ru)
 {
     lbm_context_t *ctx =
-        CONTEXT("transport_lbtrm_retransmit_rate_limit", "80000", "transport_lbtru_retransmit_rate_limit", "80000",
+        CONTEXT("transport_lbtrm_retransmit_rate_limit", "8000", "transport_lbtru_retransmit_rate_limit", "8000",
                 "transport_lbtrm_data_rate_limit", "1000000000", "transport_lbtru_data_rate_limit", "1000000000");
     lbm_src_t *src = source(ctx, transport, "2048");
     struct peer peer = join(src, ru);
     uint32_t sqns[8];
     send_many(src, 40);
-    for (uint32_t i = 0; i < 8; i++) { /* 1000 bytes in 100 ms: one goes, the others wait */
+    for (uint32_t i = 0; i < 8; i++) { /* 1000 bytes in a second: one goes, the others wait */
         sqns[i] = peer.first + 10 + i;
     }
     nak(&peer, sqns, 8);
