@@ -4,6 +4,8 @@
 
 #include "base/um_clock.h"
 #include "base/um_timer.h"
+#include "core/um_source.h"
+#include "transport/session/um_src_batch.h"
 
 #define WAIT_MS (HANG_SECONDS * 1000)
 
@@ -213,6 +215,15 @@ TEST(a_blocking_run_waits_for_the_receiver)
     stalled_close(&s);
 }
 
+static int waiting(lbm_src_t *src)
+{
+    struct um_src_session *session = src->stream.session;
+    um_src_session_lock(session);
+    int waiters = session->waiters;
+    um_src_session_unlock(session);
+    return waiters;
+}
+
 TEST(deleting_the_source_ends_a_waiting_run)
 {
     TEST_NEEDS_NET();
@@ -224,11 +235,11 @@ TEST(deleting_the_source_ends_a_waiting_run)
     pthread_create(&thread, NULL, send_blocking, &b);
     um_src_stats_t stats = {0};
     uint64_t before;
-    do { /* until it stands still */
+    do { /* until it stands still: it waits, and the kernels move nothing more */
         before = stats.messages_sent;
         nanosleep(&(struct timespec){0, 20000000}, NULL);
         MUST(um_src_stats(s.src, &stats));
-    } while (stats.messages_sent == 0 || stats.messages_sent != before);
+    } while (waiting(s.src) == 0 || stats.messages_sent != before);
     MUST(lbm_src_delete(s.src));
     s.src = NULL;
     pthread_join(thread, NULL);

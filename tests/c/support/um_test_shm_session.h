@@ -8,6 +8,7 @@
 
 #include "um_test_rcv.h"
 #include "um_test_shm.h"
+#include "um_test_thread.h"
 
 /* ---- what is logged ---- */
 
@@ -236,6 +237,7 @@ struct sender {
     lbm_src_t *src;
     unsigned count;
     atomic_uint sent;
+    atomic_int tid; /* of its thread */
     int rc, errnum;
 };
 
@@ -243,6 +245,7 @@ static inline void *send_all(void *arg)
 {
     struct sender *s = arg;
     char bytes[MESSAGE];
+    atomic_store_explicit(&s->tid, um_test_thread_id(), memory_order_relaxed);
     for (unsigned n = 0; n < s->count && s->rc == 0; n++) {
         fill(bytes, sizeof bytes, n);
         s->rc = lbm_src_send(s->src, bytes, sizeof bytes, LBM_SRC_BLOCK);
@@ -253,6 +256,26 @@ static inline void *send_all(void *arg)
         lbm_src_flush(s->src);
     }
     return NULL;
+}
+
+/* Until it has sent something and waits for room, asleep or looking again and again: then it runs for many times what a
+ * send takes without another one. It and the caller are in no order by that. */
+static inline void wait_until_it_waits(struct sender *s)
+{
+    unsigned before = 0, sent = 0;
+    uint64_t ran_ns = 0;
+    for (bool waits = false; !waits;) {
+        usleep(20000);
+        int tid = atomic_load_explicit(&s->tid, memory_order_relaxed);
+        uint64_t now_ns = um_test_thread_ran_ns(tid);
+        sent = atomic_load_explicit(&s->sent, memory_order_relaxed);
+        if (sent == 0 || sent != before) {
+            before = sent;
+            ran_ns = now_ns;
+        } else {
+            waits = um_test_thread_sleeps(tid) || now_ns - ran_ns > 10 * 1000000ull;
+        }
+    }
 }
 
 #endif

@@ -406,11 +406,7 @@ TEST(a_sender_that_waits_is_woken_with_einval_when_its_source_is_deleted)
     struct sender s = {.src = src, .count = 1000000};
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, send_all, &s), 0);
-    unsigned before;
-    do { /* until it waits */
-        before = atomic_load(&s.sent);
-        usleep(50000);
-    } while (before == 0 || atomic_load(&s.sent) != before);
+    wait_until_it_waits(&s);
     MUST(lbm_src_delete(src));
     pthread_join(thread, NULL);
     CHECK_EQ(s.rc, -1);

@@ -289,12 +289,7 @@ TEST(f4_a_source_is_deleted_while_a_thread_is_in_a_send)
     struct sender sender = {.src = src, .count = 1000000};
     pthread_t thread;
     pthread_create(&thread, NULL, send_all, &sender);
-    unsigned sent = 0, before;
-    do { /* until it does not go on; asking the source would put the two in an order */
-        before = sent;
-        usleep(20000);
-        sent = atomic_load_explicit(&sender.sent, memory_order_relaxed);
-    } while (sent == 0 || sent != before);
+    wait_until_it_waits(&sender); /* asking the source would put the two in an order */
     MUST(lbm_src_delete(src));
     pthread_join(thread, NULL);
     CHECK_EQ(sender.rc, -1);

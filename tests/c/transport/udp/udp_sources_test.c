@@ -524,7 +524,7 @@ TEST(a_blocked_sender_of_a_sequential_context_goes_on_by_itself)
 
 struct blocked_sender {
     lbm_src_t *src;
-    atomic_int calls, rc, done;
+    atomic_int rc, done;
 };
 
 static void *send_on(void *arg)
@@ -533,7 +533,6 @@ static void *send_on(void *arg)
     static char payload[5000];
     int rc = 0;
     while (rc == 0) {
-        sender->calls++;
         rc = lbm_src_send(sender->src, payload, sizeof payload, LBM_MSG_FLUSH);
     }
     sender->rc = lbm_errnum();
@@ -550,10 +549,11 @@ TEST(deleting_a_source_wakes_its_blocked_sender)
     struct blocked_sender sender = {.src = udp_source(ctx, "del", NULL, "transport", "lbtrm")};
     pthread_t thread;
     pthread_create(&thread, NULL, send_on, &sender);
-    for (int i = 0; i < HANG_SECONDS * 200 && sender.calls < 2; i++) { /* the first is held, the second waits */
+    lbm_context_stats_t stats = {0};
+    for (int i = 0; i < HANG_SECONDS * 200 && stats.send_blocked == 0; i++) { /* until one waits */
         sleep_ms(5);
+        MUST(lbm_context_retrieve_stats(ctx, &stats));
     }
-    sleep_ms(100);
     lbm_src_delete(sender.src);
     pthread_join(thread, NULL);
     CHECK_EQ(sender.rc, LBM_EINVAL);

@@ -7,6 +7,7 @@
 #include "transport/unicast/um_unicast.h"
 #include "um_test_awkward.h"
 #include "um_test_loop.h"
+#include "um_test_thread.h"
 
 static const uint8_t instance[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
@@ -229,13 +230,14 @@ TEST(waiting_senders_of_a_sequential_context_need_nobody_who_processes_events)
 struct blocked {
     struct world *world;
     uint16_t port;
-    atomic_int sent;
+    atomic_int sent, tid;
     int rc, errnum;
 };
 
 static void *send_until_it_fails(void *arg)
 {
     struct blocked *blocked = arg;
+    atomic_store(&blocked->tid, um_test_thread_id());
     while ((blocked->rc = send_data(blocked->world, blocked->port, 0, 0, 1000, NULL)) == 0 &&
            atomic_fetch_add(&blocked->sent, 1) < 100000) {
     }
@@ -243,11 +245,12 @@ static void *send_until_it_fails(void *arg)
     return NULL;
 }
 
-/* Until neither of the two senders makes progress any more. */
+/* Until both senders wait. */
 static void wait_until_blocked(struct blocked *two)
 {
     int before = -1, now = 0;
-    while (before != now || now == 0) {
+    while (before != now || now == 0 || !um_test_thread_sleeps(atomic_load(&two[0].tid)) ||
+           !um_test_thread_sleeps(atomic_load(&two[1].tid))) {
         before = now;
         usleep(100000);
         now = atomic_load(&two[0].sent) + atomic_load(&two[1].sent);
