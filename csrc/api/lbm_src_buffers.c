@@ -13,7 +13,7 @@ static __attribute__((noinline)) int refuse(const lbm_src_t *src, const char *ap
     if (um_source_check(src, api) != 0) {
         return -1;
     }
-    return um_error(UM_EINVAL, id,
+    return um_error(UM_EOPNOTSUPP, id,
                     "%s: topic [%s]: only LBT-SMX has such buffers; create the source with transport lbtsmx", api,
                     src->topic->base.name);
 }

@@ -421,11 +421,13 @@ TEST(what_smx_cannot_do_is_refused_or_noticed)
     lbm_src_t *tcp = net_source(ctx, "smx/tcp");
     void *buffer;
     CHECK_EQ(lbm_src_buff_acquire(tcp, &buffer, 1, 0), -1);
-    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
+    CHECK_EQ(lbm_errnum(), LBM_EOPNOTSUPP);
     CHECK_EQ(lbm_src_buffs_complete(tcp), -1);
     CHECK_EQ(lbm_src_buffs_cancel(tcp), -1);
     CHECK_EQ(lbm_src_buffs_complete_and_acquire(tcp, &buffer, 1, 0), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EOPNOTSUPP);
     CHECK_EQ(lbm_src_buff_acquire(src, NULL, 1, 0), -1);
+    CHECK_EQ(lbm_errnum(), LBM_EINVAL);
     MUST(lbm_src_delete(src));
     MUST(lbm_src_delete(tcp));
     MUST(lbm_context_delete(ctx));
