@@ -29,6 +29,14 @@ int um_attr_init(struct um_attr *attr, enum um_option_scope scope)
     return 0;
 }
 
+int um_attr_check_scope(const struct um_attr *attr, enum um_option_scope scope)
+{
+    return attr->scope == scope ? 0
+                                : um_error(UM_EINVAL, "CoreApi-9020-21",
+                                           "attribute object %p: has options of scope %s: must be of scope %s",
+                                           (const void *)attr, um_scope_name(attr->scope), um_scope_name(scope));
+}
+
 int um_attr_init_copy(struct um_attr *attr, const struct um_attr *from)
 {
     size_t rows;

@@ -17,6 +17,8 @@ struct um_attr {
     unsigned char *modified; /* one enum um_attr_tag per row of the table */
 };
 
+/* 0, or -1 + UM_EINVAL: an object of another scope, which a program has cast. */
+int um_attr_check_scope(const struct um_attr *attr, enum um_option_scope scope);
 /* All three: 0, or -1 + error and nothing allocated. */
 int um_attr_init(struct um_attr *attr, enum um_option_scope scope); /* every field zero */
 int um_attr_init_copy(struct um_attr *attr, const struct um_attr *from);

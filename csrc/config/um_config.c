@@ -424,7 +424,7 @@ static int resolve(const void *handle, enum um_option_scope scope, struct um_xml
 {
     const struct um_attr *attr = handle;
     struct um_attr work;
-    if (um_config_ready() != 0) {
+    if (um_config_ready() != 0 || (attr != NULL && um_attr_check_scope(attr, scope) != 0)) {
         return -1;
     }
     if ((attr != NULL ? um_attr_init_copy(&work, attr) : um_config_attr_current(&work, scope)) != 0) {

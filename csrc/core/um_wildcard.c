@@ -396,8 +396,11 @@ static int resolve_options(const lbm_wildcard_rcv_attr_t *wattr, lbm_context_t *
 /* What the internal receivers are made with. NULL + error. */
 static struct um_attr *kept_options(const lbm_rcv_topic_attr_t *tattr)
 {
-    return tattr != NULL ? um_attr_dup((const struct um_attr *)tattr)
-                         : um_attr_create(UM_SCOPE_RECEIVER, UM_ATTR_CURRENT);
+    const struct um_attr *attr = (const struct um_attr *)tattr;
+    if (attr == NULL) {
+        return um_attr_create(UM_SCOPE_RECEIVER, UM_ATTR_CURRENT);
+    }
+    return um_attr_check_scope(attr, UM_SCOPE_RECEIVER) == 0 ? um_attr_dup(attr) : NULL;
 }
 
 static lbm_wildcard_rcv_t *new_wildcard(lbm_context_t *ctx, const char *pattern, const lbm_rcv_topic_attr_t *tattr,

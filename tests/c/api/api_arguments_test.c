@@ -202,6 +202,35 @@ TEST(options_of_living_objects_refuse_null)
     CHECK_EQ(accepted, 0);
 }
 
+/* Where a program has cast them, or exchanged the two of a wildcard receiver. */
+TEST(attribute_objects_of_another_scope_are_refused)
+{
+    TEST_NEEDS_NET();
+    refused = accepted = 0;
+    lbm_context_t *ctx = net_context(), *other;
+    lbm_topic_t *topic;
+    lbm_wildcard_rcv_t *wrcv;
+    lbm_event_queue_t *evq;
+    lbm_event_queue_attr_t *small;
+    lbm_rcv_topic_attr_t *rcv;
+    lbm_wildcard_rcv_attr_t *wildcard;
+    MUST(lbm_event_queue_attr_create(&small));
+    MUST(lbm_rcv_topic_attr_create(&rcv));
+    MUST(lbm_wildcard_rcv_attr_create(&wildcard));
+    REFUSED(lbm_context_create(&other, (void *)small, NULL, NULL));
+    REFUSED(lbm_src_topic_alloc(&topic, ctx, "t", (void *)small));
+    CHECK_EQ(lbm_rcv_topic_lookup(&topic, ctx, "t", (void *)wildcard), -1);
+    CHECK_CONTAINS(lbm_errmsg(), "scope wildcard_receiver: must be of scope receiver");
+    REFUSED(lbm_wildcard_rcv_create(&wrcv, ctx, "t", (void *)wildcard, (void *)rcv, recorder_cb, NULL, NULL));
+    REFUSED(lbm_wildcard_rcv_create(&wrcv, ctx, "t", (void *)wildcard, NULL, recorder_cb, NULL, NULL));
+    REFUSED(lbm_event_queue_create(&evq, NULL, NULL, (void *)rcv));
+    CHECK_EQ(accepted, 0);
+    lbm_event_queue_attr_delete(small);
+    lbm_rcv_topic_attr_delete(rcv);
+    lbm_wildcard_rcv_attr_delete(wildcard);
+    MUST(lbm_context_delete(ctx));
+}
+
 TEST(creating_and_deleting_refuses_null)
 {
     TEST_NEEDS_NET();
