@@ -305,11 +305,29 @@ static int check_request(const lbm_request_t *req, const char *api)
     return 0;
 }
 
+/* Lock. False: not on a thread of the loop, nor where the loop waits for the caller in turn: then the caller is noted
+ * as waiting for the loop. */
+static bool must_not_wait(const struct um_requests *requests)
+{
+    struct um_error_state before;
+    if (um_loop_in_family(requests->ctx->loop)) {
+        return true;
+    }
+    um_error_save(&before);
+    bool circle = um_loop_wait_begin(requests->ctx->loop) != 0;
+    um_error_restore(&before);
+    return circle;
+}
+
 /* Lock, given up while waiting. True: the loop, which is in the request's callback, finishes it. */
 static bool wait_for_callback(lbm_request_t *req, lbm_event_queue_cancel_cb_info_t *cbinfo)
 {
     struct um_requests *requests = req->requests;
-    if (req->calling && requests->ctx != NULL && um_loop_in_family(requests->ctx->loop)) {
+    if (!req->calling) {
+        return false;
+    }
+    bool noted = requests->ctx != NULL;
+    if (noted && must_not_wait(requests)) {
         req->deleted = true;
         req->has_cancel = cbinfo != NULL;
         req->cancel = cbinfo != NULL ? *cbinfo : (lbm_event_queue_cancel_cb_info_t){0};
@@ -317,6 +335,9 @@ static bool wait_for_callback(lbm_request_t *req, lbm_event_queue_cancel_cb_info
     }
     while (req->calling) {
         um_condition_wait(&requests->called, &requests->lock);
+    }
+    if (noted) {
+        um_loop_wait_end();
     }
     return false;
 }

@@ -1,6 +1,8 @@
 /* Requests and responses through the public interface: over each transport that carries
  * them, to one and to several responders, through event queues, kept and sent elsewhere
  * as bytes, late, large, without room, without a port. */
+#include <semaphore.h>
+
 #include "um_test.h"
 #include "um_test_log.h"
 #include "um_test_net.h"
@@ -627,6 +629,69 @@ TEST(a_request_that_nobody_receives_is_open_until_it_is_deleted)
     CHECK_EQ(answers_count(&a), 0);
     MUST(lbm_src_delete(src));
     MUST(lbm_context_delete(asks));
+}
+
+/* ---- callbacks of two contexts that delete each other's requests ---- */
+
+struct crossing {
+    sem_t entered, go, left;
+    lbm_request_t *other;
+    int rc;
+};
+
+static int delete_the_other(lbm_request_t *req, lbm_msg_t *msg, void *clientd)
+{
+    struct crossing *c = clientd;
+    sem_post(&c->entered);
+    sem_wait(&c->go);
+    c->rc = lbm_request_delete(c->other);
+    sem_post(&c->left);
+    return 0;
+}
+
+static bool passed(sem_t *sem)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += HANG_SECONDS;
+    return sem_timedwait(sem, &until) == 0;
+}
+
+static lbm_request_t *ask_crossing(lbm_src_t *src, struct crossing *c)
+{
+    lbm_request_t *req;
+    sem_init(&c->entered, 0, 0);
+    sem_init(&c->go, 0, 0);
+    sem_init(&c->left, 0, 0);
+    MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
+    MUST(lbm_send_request(&req, src, "x", 1, delete_the_other, c, NULL, LBM_MSG_FLUSH));
+    REQUIRE(passed(&c->entered));
+    return req;
+}
+
+TEST(callbacks_that_delete_each_others_requests_do_not_wait_in_a_circle)
+{
+    TEST_NEEDS_NET();
+    struct responder left_r = RESPONDER_INIT(.answers = 1), right_r = RESPONDER_INIT(.answers = 1);
+    struct crossing left = {0}, right = {0};
+    lbm_context_t *left_ctx = net_context(), *right_ctx = net_context(), *responds = net_context();
+    lbm_src_t *left_src = net_source(left_ctx, "left"), *right_src = net_source(right_ctx, "right");
+    lbm_rcv_t *left_rcv = net_receiver(responds, "left", NULL, on_request, &left_r, NULL);
+    lbm_rcv_t *right_rcv = net_receiver(responds, "right", NULL, on_request, &right_r, NULL);
+    right.other = ask_crossing(left_src, &left);
+    left.other = ask_crossing(right_src, &right);
+    sem_post(&left.go);
+    sem_post(&right.go);
+    REQUIRE(passed(&left.left) && passed(&right.left));
+    CHECK(left.rc == 0 && right.rc == 0);
+    MUST(lbm_rcv_delete(left_rcv));
+    MUST(lbm_rcv_delete(right_rcv));
+    MUST(lbm_src_delete(left_src));
+    MUST(lbm_src_delete(right_src));
+    MUST(lbm_context_delete(left_ctx));
+    MUST(lbm_context_delete(right_ctx));
+    MUST(lbm_context_delete(responds));
+    CHECK_EQ(retained_or_open(), 0);
 }
 
 TEST(senseless_arguments_are_refused_and_leave_no_request)
