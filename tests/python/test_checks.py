@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import changes, ctests, fuzzing, main, process, schedule  # noqa: E402
+from checks import changes, ctests, fuzzing, main, process, pytests, schedule  # noqa: E402
 from checks.process import Tally  # noqa: E402
 from checks.schedule import Job, Pool, Result  # noqa: E402
 
@@ -168,6 +168,27 @@ def test_a_summary_that_is_missing_incomplete_or_contradicted_is_a_failure() -> 
     assert ctests.count("t", process.Outcome(0, "killed")).failed == 1
     assert ctests.count("t", process.Outcome(23, "3 passed, 0 failed, 0 skipped\n")).failed == 1  # a leak at the end
     assert ctests.count("t", process.Outcome(0, "0 passed, 0 failed, 0 skipped\n"), 1).failed == 1  # no such scenario
+
+
+def test_files_that_share_an_interpreter_are_judged_one_by_one(tmp_path: Path) -> None:
+    """Neither a crash nor a failure of one is that of another; what is not reached has failed."""
+    bodies = {
+        "good": "pass",
+        "crash": "os.abort()",
+        "bad": "assert 0",
+        "too": "pass",
+        "end": "os.kill(os.getppid(), 9)",
+    }
+    files = []
+    for name, body in bodies.items():
+        files.append(str(tmp_path / f"test_{name}.py"))
+        Path(files[-1]).write_text(f"import os\n\ndef test_{name}() -> None:\n    {body}\n")
+    found = pytests.run_forked(files[:4], {}, process.HANG_SECONDS)
+    assert (found.passed, found.failed) == (2, 2) and found.cpu > 0
+    crash, bad = found.complaints
+    assert "test_crash.py: exit -6" in crash and "assert 0" in bad and "assert 0" not in crash
+    found = pytests.run_forked([files[0], files[4], files[3]], {}, process.HANG_SECONDS)
+    assert (found.passed, found.failed) == (1, 1) and "test_end.py: exit -9" in found.complaints[0]
 
 
 def test_long_scenarios_are_jobs_of_their_own() -> None:

@@ -73,7 +73,7 @@ class Plan:
             "python": self._python,
             "spark": self._spark,
             "asan": lambda name: ctests.jobs_of(ASAN, name, self.seeds(sanitized=True), self.times),
-            "asan-python": pytests.jobs_of_sanitizers,
+            "asan-python": lambda name: pytests.jobs_of_sanitizers(name, self._grouped()),
             "tsan": lambda name: ctests.jobs_of(TSAN, name, self.seeds(sanitized=True), self.times, threaded=True),
             "fuzz": lambda name: fuzzing.jobs_of(name, self.changed, self.soak, self._note),
         }
@@ -81,7 +81,11 @@ class Plan:
         return [job for job in jobs if self.only in job.name]
 
     def _python(self, stage: str) -> list[Job]:
-        return pytests.jobs_of_release(stage, self._long(), self.check)
+        return pytests.jobs_of_release(stage, self._long(), self.check, self._grouped())
+
+    def _grouped(self) -> bool:
+        """Whether files of Python tests share jobs: not where some are chosen by name, nor where all take long."""
+        return not self.only and not self.soak
 
     def _long(self) -> dict[str, str] | None:
         return {"UM_SOAK": "1", "UM_FIGURES": str(record.FIGURES)} if self.soak else None

@@ -1,4 +1,5 @@
-"""The Python tests as jobs: one for each file, with workers of its own where it is long and its tests mostly wait.
+"""The Python tests as jobs: one for each file, with workers of its own where it is long and its tests mostly wait, or
+one for several files, run one after the other by processes of their own (tests/support/forked.py).
 
 Files named test_py_* use the library in the process that runs them: each is run by one inside a private network
 (tests/support/inside.py). The tests of the wheel share one building of it. What is marked `alone` is judged by time and
@@ -11,10 +12,12 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from .builds import ASAN, RELEASE, Tree
-from .process import CORES, ROOT, Tally, failure, run
+from .process import COMPLAINT_CHARACTERS as TOLD
+from .process import CORES, ROOT, Outcome, Tally, failure, run
 from .schedule import Job
 
 FOLDERS = ("tests/python", "tests/wire", "tests/net")
@@ -33,10 +36,13 @@ SIDE_BY_SIDE = ("-p", "xdist.plugin", "--max-worker-restart=0", "-n")
 WORKERS = 2 * CORES  # at most: tests with hosts mostly wait
 TESTS_OF_A_WORKER, LONG_TESTS_OF_A_WORKER = 10, 2  # at least: a worker takes half a second of a processor to begin
 LONG_TESTS = ("test_reliable_udp", "test_tshark_", "test_d5_", "test_two_hosts")
+INSIDE_OF_A_JOB, OUTSIDE_OF_A_JOB = 8, 4  # files with one worker, at most; those that run programs often wait
 UNKNOWN_SHARE = 0.6  # of a processor: most wait for something
 HANG_SECONDS = 1500.0
 SOAK_HANG_SECONDS = 2 * 3600.0
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)")
+ENDED = re.compile(r"^== (\S+) ended with (-?\d+)$", re.MULTILINE)
+QUIET = ("-q", "-p", "no:cacheprovider")
 LAST = re.compile(
     r"^=* ?\d+ (?:passed|failed|error|skipped|deselected|xfailed|xpassed).* in [\d.:]+s?.*$", re.MULTILINE
 )
@@ -58,20 +64,47 @@ def run_pytest(files: Sequence[str], workers: int, env: dict[str, str], marks: s
     """One run of pytest, counted."""
     several = workers > 1 and importlib.util.find_spec("xdist")
     side_by_side = [*SIDE_BY_SIDE, str(workers)] if several else []
-    inside = all(Path(file).name.startswith(INSIDE) or file.startswith(f"{SPARK}/") for file in files)
-    command = ["tests/support/inside.py"] if inside else ["-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = ["tests/support/inside.py"] if _inside(files) else ["-m", "pytest", *QUIET]
     words = [sys.executable, *command, "-rfE", "-m", marks, *side_by_side, *files]
     outcome = run(words, seconds, {**env, **NO_PLUGINS})
-    last = ["", *LAST.findall(outcome.output)][-1]
+    tally = count(" ".join(files), outcome.output, outcome.code)
+    tally.cpu = outcome.cpu
+    return tally
+
+
+def run_forked(files: Sequence[str], env: dict[str, str], seconds: float) -> Tally:
+    """Several files by one run of tests/support/forked.py, each counted; one that was not reached has failed."""
+    command = ["tests/support/inside.py", "--forked"] if _inside(files) else ["tests/support/forked.py", *QUIET]
+    outcome = run([sys.executable, *command, "-rfE", "-m", "not alone", *files], seconds, {**env, **NO_PLUGINS})
+    total = Tally(cpu=outcome.cpu)
+    begin = 0
+    for file, ended in zip_longest(files, ENDED.finditer(outcome.output)):
+        if ended is None or ended[1] != file:
+            total.add(Tally(failed=1, complaints=[f"{file}: exit {outcome.code}\n{outcome.output[begin:][-TOLD:]}"]))
+            return total
+        total.add(count(file, outcome.output[begin : ended.start()], int(ended[2])))
+        begin = ended.end()
+    if total.failed == 0 and outcome.code != 0:
+        total.add(Tally(failed=1, complaints=[f"{' '.join(files)}: exit {outcome.code}\n{outcome.output[-TOLD:]}"]))
+    return total
+
+
+def count(what: str, output: str, code: int) -> Tally:
+    """What pytest says in its last line, and its exit status."""
+    last = ["", *LAST.findall(output)][-1]
     counts = {word.rstrip("s"): int(number) for number, word in COUNTS.findall(last)}
     failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("xpassed", 0)
     skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
-    tally = Tally(counts.get("passed", 0), failed, skipped, cpu=outcome.cpu)
-    if tally.failed == 0 and (outcome.code != 0 or tally.passed + tally.skipped == 0):
+    tally = Tally(counts.get("passed", 0), failed, skipped)
+    if tally.failed == 0 and (code != 0 or tally.passed + tally.skipped == 0):
         tally.failed = 1
     if tally.failed:
-        tally.complaints = failure(f"pytest {' '.join(files)}", outcome).complaints
+        tally.complaints = failure(f"pytest {what}", Outcome(code, output)).complaints
     return tally
+
+
+def _inside(files: Sequence[str]) -> bool:
+    return all(Path(file).name.startswith(INSIDE) or file.startswith(f"{SPARK}/") for file in files)
 
 
 def workers_for(path: Path) -> int:
@@ -92,9 +125,33 @@ def files_jobs(
         workers = 1 if together else workers_for(ROOT / group[0])
         work = _work(group, workers, env, "not alone", seconds)
         jobs.append(Job(f"{stage}/{name}", stage, work, share=UNKNOWN_SHARE))
-        if any("mark.alone" in (ROOT / file).read_text() for file in group):
-            jobs.append(Job(f"{stage}/{name}/alone", stage, _work(group, 1, env, "alone", seconds), alone=True))
-    return jobs
+    return jobs + alone_jobs(files, stage, env, seconds)
+
+
+def alone_jobs(files: Sequence[str], stage: str, env: dict[str, str], seconds: float) -> list[Job]:
+    marked = [file for file in files if "mark.alone" in (ROOT / file).read_text()]
+    works = [(Path(file).stem, _work([file], 1, env, "alone", seconds)) for file in marked]
+    return [Job(f"{stage}/{name}/alone", stage, work, alone=True) for name, work in works]
+
+
+def grouped_jobs(files: Sequence[str], stage: str, env: dict[str, str], seconds: float = HANG_SECONDS) -> list[Job]:
+    """As files_jobs(), but what one worker runs shares a job with others; neighbours by name do not, which often take
+    as long as each other.
+    """
+    single = [file for file in files if workers_for(ROOT / file) <= 1 and not Path(file).name.startswith(FOR_LATER)]
+    inside = [file for file in single if Path(file).name.startswith(INSIDE)]
+    outside = [file for file in single if file not in inside]
+    jobs = files_jobs([file for file in files if file not in single], stage, env, seconds=seconds)
+    for name, members, most in (("inside", inside, INSIDE_OF_A_JOB), ("outside", outside, OUTSIDE_OF_A_JOB)):
+        number = -(-len(members) // most)
+        for index in range(number):
+            work = _forked(members[index::number], env, seconds)
+            jobs.append(Job(f"{stage}/{name}_{index}", stage, work, share=UNKNOWN_SHARE))
+    return jobs + alone_jobs(single, stage, env, seconds)
+
+
+def _forked(files: Sequence[str], env: dict[str, str], seconds: float) -> Callable[[], Tally]:
+    return lambda: run_forked(files, env, seconds)
 
 
 def _work(files: Sequence[str], workers: int, env: dict[str, str], marks: str, seconds: float) -> Callable[[], Tally]:
@@ -110,16 +167,21 @@ def environment(tree: Tree) -> dict[str, str]:
     return {"UM_BUILD_DIR": str(ROOT / tree.folder)}
 
 
-def jobs_of_release(stage: str, soak: dict[str, str] | None = None, quick: bool = False) -> list[Job]:
-    """All Python tests; `quick`: those of the binding and the programs, without packaging and other Pythons' types."""
+def jobs_of_release(
+    stage: str, soak: dict[str, str] | None = None, quick: bool = False, grouped: bool = False
+) -> list[Job]:
+    """All Python tests; `quick`: those of the binding and the programs, without packaging and other Pythons' types;
+    `grouped`: several files share a job.
+    """
     env = {**environment(RELEASE), **(soak or {})}
     seconds = SOAK_HANG_SECONDS if soak else HANG_SECONDS
     files = all_files(FOLDERS[:1] if quick else FOLDERS)
     wheel = [file for file in files if Path(file).name.startswith(WHEEL)]
     others = [file for file in files if file not in wheel]
+    make = grouped_jobs if grouped else files_jobs
     if quick:
-        return files_jobs([file for file in others if not Path(file).name.startswith(FOR_LATER)], stage, env)
-    return files_jobs(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
+        return make([file for file in others if not Path(file).name.startswith(FOR_LATER)], stage, env)
+    return make(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
 
 
 def jobs_of_spark(stage: str, soak: dict[str, str] | None = None) -> list[Job]:
@@ -132,8 +194,8 @@ def jobs_of_spark(stage: str, soak: dict[str, str] | None = None) -> list[Job]:
     return files_jobs(shared, stage, env, "session", seconds) + files_jobs(others, stage, env, seconds=seconds)
 
 
-def jobs_of_sanitizers(stage: str) -> list[Job]:
+def jobs_of_sanitizers(stage: str, grouped: bool = False) -> list[Job]:
     """Programs, daemons, pages and the binding again. tests/support/interpreter.py says how Python runs there."""
     binding = [file for file in all_files(FOLDERS[:1]) if Path(file).name.startswith(INSIDE)]
     env = {**environment(ASAN), "UM_SANITIZED": "1"}
-    return files_jobs([*SANITIZED, *binding], stage, env)
+    return (grouped_jobs if grouped else files_jobs)([*SANITIZED, *binding], stage, env)
