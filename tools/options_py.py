@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Write um_cffi/binding/options.py, the option table of the Python binding, from csrc/config/options.def.
+"""Write the option table of the Python binding from csrc/config/options.def: um_cffi/binding/options.py with what is
+looked up, and option_types.py beside it with what type checkers read.
 
-Usage: options_py.py [--check]    --check changes nothing and fails when the file is not up to date.
+Usage: options_py.py [--check]    --check changes nothing and fails when a file is not up to date.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from options_doc import ACTED, ROOT, SCOPES, read_table
 
-TARGET = ROOT / "um_cffi" / "binding" / "options.py"
+FOLDER = ROOT / "um_cffi" / "binding"
 PYTHON_SCOPES = SCOPES[:5]  # the objects that the binding has
 CLASSES = {
     "context": "ContextOptions",
@@ -30,7 +31,7 @@ HEAD = '''"""The options of libum for Python, made by tools/options_py.py from c
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypedDict, Union
+from typing import NamedTuple
 
 
 class Option(NamedTuple):
@@ -52,8 +53,21 @@ class Option(NamedTuple):
     """yes, not yet or no effect."""
 
 
+'''
+TYPES_HEAD = '''"""Options of libum for type checkers, made by tools/options_py.py from options.def; do not edit.
+
+Nothing imports this while a program runs: that takes a tenth of the time in which the package is read.
+"""
+
+# ruff: noqa: E501 - one option on a line
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict, Union
+
 Number = Union[int, str]
 Switch = Union[bool, int, str]
+
 '''
 
 
@@ -116,35 +130,35 @@ def quoted(value: object) -> str:
     return repr(value)
 
 
-def document() -> str:
+def documents() -> dict[str, str]:
+    """The text of each file."""
     rows = {scope: resolved(found) for scope, found in read_table()[0].items() if scope in PYTHON_SCOPES}
-    out = [HEAD]
+    types = []
     for scope in PYTHON_SCOPES:
-        out.append(f"\nclass {CLASSES[scope]}(TypedDict, total=False):")
-        out.append(f'    """Options of the scope {scope}; see docs/options.md for what each does."""\n')
-        out += [f"    {name}: {python_type(row)}" for name, row in rows[scope]]
-        out.append("")
-    out.append("\nclass PatternOptions(ReceiverOptions, total=False):")
-    out.append('    """Options of a wildcard receiver and of the receivers it makes."""\n')
+        types.append(f"\nclass {CLASSES[scope]}(TypedDict, total=False):")
+        types.append(f'    """Options of the scope {scope}; see docs/options.md for what each does."""\n')
+        types += [f"    {name}: {python_type(row)}" for name, row in rows[scope]]
+        types.append("")
+    types.append("\nclass PatternOptions(ReceiverOptions, total=False):")
+    types.append('    """Options of a wildcard receiver and of the receivers it makes."""\n')
     both = {name for name, _ in rows["receiver"]}
-    out += [f"    {name}: {python_type(row)}" for name, row in rows["wildcard_receiver"] if name not in both]
-    out.append("")
-    out.append("\nOPTIONS: dict[str, dict[str, Option]] = {")
+    types += [f"    {name}: {python_type(row)}" for name, row in rows["wildcard_receiver"] if name not in both]
+    table = ["OPTIONS: dict[str, dict[str, Option]] = {"]
     for scope in PYTHON_SCOPES:
-        out.append(f'    "{scope}": {{')
-        out += [entry(name, row) for name, row in rows[scope]]
-        out.append("    },")
-    out.append("}")
-    return "\n".join(out) + "\n"
+        table.append(f'    "{scope}": {{')
+        table += [entry(name, row) for name, row in rows[scope]]
+        table.append("    },")
+    table.append("}")
+    return {"options.py": HEAD + "\n".join(table) + "\n", "option_types.py": TYPES_HEAD + "\n".join(types) + "\n"}
 
 
 def main() -> None:
-    text = document()
-    if "--check" in sys.argv[1:]:
-        if not TARGET.exists() or TARGET.read_text() != text:
-            sys.exit(f"{TARGET} is not up to date: run tools/options_py.py")
-        return
-    TARGET.write_text(text)
+    for name, text in documents().items():
+        target = FOLDER / name
+        if "--check" not in sys.argv[1:]:
+            target.write_text(text)
+        elif not target.exists() or target.read_text() != text:
+            sys.exit(f"{target} is not up to date: run tools/options_py.py")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from um_cffi.stats import (
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Unpack
 
-    from um_cffi.binding.options import ContextOptions, ReceiverOptions
+    from um_cffi.binding.option_types import ContextOptions, ReceiverOptions
     from um_cffi.properties import PropertyValue
     from um_cffi.responder import Handler
     from um_cffi.source import Source

@@ -27,7 +27,7 @@ from um_cffi.events import SourceEvent, source_event_type
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from um_cffi.binding.options import EventQueueOptions
+    from um_cffi.binding.option_types import EventQueueOptions
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT

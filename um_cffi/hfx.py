@@ -28,7 +28,7 @@ from um_cffi.stats import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from um_cffi.binding.options import ReceiverOptions
+    from um_cffi.binding.option_types import ReceiverOptions
     from um_cffi.dispatch import EventQueue
 
 _READY_CHECK_MS = 5  # between looks at the receivers of all contexts

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Unpack
 
-    from um_cffi.binding.options import SourceOptions
+    from um_cffi.binding.option_types import SourceOptions
     from um_cffi.context import Context
     from um_cffi.dispatch import EventQueue
     from um_cffi.events import SourceEvent

@@ -26,7 +26,7 @@ from um_cffi.stats import ReceiverCounts, ReceiverStats, read_counts, read_sessi
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from um_cffi.binding.options import PatternOptions, ReceiverOptions
+    from um_cffi.binding.option_types import PatternOptions, ReceiverOptions
 
 QUEUE_BYTES = 64 << 20
 """Default bound of what waits for Python in one receiver: payloads and records."""

@@ -21,7 +21,7 @@ from um_cffi.requests import TAKE_MAX, new_inbox
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Unpack
 
-    from um_cffi.binding.options import ReceiverOptions
+    from um_cffi.binding.option_types import ReceiverOptions
     from um_cffi.context import Context
     from um_cffi.dispatch import Dispatcher
 

@@ -20,7 +20,7 @@ from um_cffi.stats import SourceStats, source_stats
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from um_cffi.binding.options import SourceOptions
+    from um_cffi.binding.option_types import SourceOptions
     from um_cffi.context import Context
 
 _LENGTH = "smart_src_max_message_length"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Unpack
 
     from um_cffi.binding.frames import ArrowArray, ArrowStream, DataFrame
-    from um_cffi.binding.options import SourceOptions
+    from um_cffi.binding.option_types import SourceOptions
     from um_cffi.pdm import Definition
     from um_cffi.properties import PropertyValue
 

@@ -20,7 +20,7 @@ from pairs import ROOT, run_python
 
 import um_cffi
 from um_cffi import InvalidArgument, UmError, config, errors, stats
-from um_cffi.binding import guard, options
+from um_cffi.binding import guard, option_types, options
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.attributes import Attributes, check_option
 
@@ -216,7 +216,7 @@ number = i.create()
 
 def test_typed_dictionaries_name_every_option() -> None:
     for scope, name in (("context", "ContextOptions"), ("source", "SourceOptions"), ("receiver", "ReceiverOptions")):
-        assert set(typing.cast(Any, getattr(options, name)).__annotations__) == set(options.OPTIONS[scope])
+        assert set(typing.cast(Any, getattr(option_types, name)).__annotations__) == set(options.OPTIONS[scope])
 
 
 def test_f33_a_time_below_the_minimum_is_left_to_the_library() -> None:
