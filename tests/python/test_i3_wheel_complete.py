@@ -81,9 +81,11 @@ def test_i3_the_lines_for_installing_run_as_pasted(built: Built, empty: Path) ->
     """In a fresh folder with dist/ in it; what is downloaded otherwise is taken from this environment."""
     (empty / "dist").mkdir()
     (empty / "dist" / built.wheel.name).symlink_to(built.wheel)
+    given = []
     for page in (ROOT / "README.md", ROOT / "docs" / "python" / "guide.md"):
         (lines,) = pasted(page, "python3 -m venv um-venv", "dist/*.whl", "activate")
-        lines = lines.replace("make wheel\n", "").replace("install dist", "install -q --no-deps --no-index dist")
+        given.append(lines.replace("make wheel\n", "").replace("install dist", "install -q --no-deps --no-index dist"))
+    for lines in dict.fromkeys(given):  # once where both pages have the same
         site = f"{sysconfig.get_path('purelib')}"
         check = f"\nPYTHONPATH={site} python -c 'import um_cffi; print(um_cffi.__file__)'\ncommand -v um\n"
         output = run("sh", "-e", "-c", lines + check, env={**clean_environment(), "PATH": SYSTEM_PATH})
