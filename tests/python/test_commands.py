@@ -368,6 +368,7 @@ def test_pub_takes_its_arguments_in_any_order(host: Host) -> None:
     assert receiver.finish() == "one\ntwo\n" * 2
 
 
+@without_library
 @pytest.mark.parametrize(
     "wrong",
     [("-r", "-1"), ("-r", "nan"), ("-r", "inf"), ("-n", "0"), ("-n", "-3"), ("-w", "-1"), ("-t", "nan"), ("-t", "x")],
