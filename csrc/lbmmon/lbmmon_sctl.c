@@ -24,6 +24,13 @@ static int check(const lbmmon_sctl_t *control, const char *api)
     return 0;
 }
 
+static int check_object(const lbmmon_sctl_t *control, const void *object, const char *name, const char *api)
+{
+    return check(control, api) != 0 ? -1
+           : object == NULL         ? um_mon_error(LBMMON_EINVAL, "%s: %s: must not be NULL", api, name)
+                                    : 0;
+}
+
 /* Inside a callback, or on the sampling thread itself, waiting for that thread could last for ever. */
 static int check_waiting(const lbmmon_sctl_t *control, const char *api)
 {
@@ -172,7 +179,7 @@ int lbmmon_context_monitor(lbmmon_sctl_t *Control, lbm_context_t *Context, const
                            unsigned int Seconds)
 {
     const char *api = "lbmmon_context_monitor";
-    if (check(Control, api) != 0) {
+    if (check_object(Control, Context, "Context", api) != 0) {
         return -1;
     }
     return um_context_check_messaging(Context, api) != 0
@@ -183,7 +190,7 @@ int lbmmon_context_monitor(lbmmon_sctl_t *Control, lbm_context_t *Context, const
 int lbmmon_src_monitor(lbmmon_sctl_t *Control, lbm_src_t *Source, const char *ApplicationSourceID, unsigned int Seconds)
 {
     const char *api = "lbmmon_src_monitor";
-    if (check(Control, api) != 0) {
+    if (check_object(Control, Source, "Source", api) != 0) {
         return -1;
     }
     return lbm_context_from_src(Source) == NULL
@@ -196,7 +203,7 @@ int lbmmon_ssrc_monitor(lbmmon_sctl_t *Control, lbm_ssrc_t *SmartSource, const c
                         unsigned int Seconds)
 {
     const char *api = "lbmmon_ssrc_monitor";
-    if (check(Control, api) != 0) {
+    if (check_object(Control, SmartSource, "SmartSource", api) != 0) {
         return -1;
     }
     return um_smart_source_check(SmartSource, api) != 0
@@ -208,7 +215,7 @@ int lbmmon_rcv_monitor(lbmmon_sctl_t *Control, lbm_rcv_t *Receiver, const char *
                        unsigned int Seconds)
 {
     const char *api = "lbmmon_rcv_monitor";
-    if (check(Control, api) != 0) {
+    if (check_object(Control, Receiver, "Receiver", api) != 0) {
         return -1;
     }
     return lbm_context_from_rcv(Receiver) == NULL
@@ -221,7 +228,7 @@ int lbmmon_evq_monitor(lbmmon_sctl_t *Control, lbm_event_queue_t *EventQueue, co
 {
     const char *api = "lbmmon_evq_monitor";
     lbm_event_queue_stats_t stats;
-    if (check(Control, api) != 0) {
+    if (check_object(Control, EventQueue, "EventQueue", api) != 0) {
         return -1;
     }
     return lbm_event_queue_retrieve_stats(EventQueue, &stats) != 0

@@ -311,6 +311,16 @@ TEST(wrong_arguments_are_refused_with_a_text)
     CHECK_EQ(lbmmon_sctl_sample(NULL), -1);
     CHECK_EQ(lbmmon_context_monitor(NULL, NULL, NULL, 0), -1);
     CHECK_EQ(lbmmon_rctl_destroy(NULL), -1);
+    MON_MUST(lbmmon_sctl_create(&control, lbmmon_format_csv_module(), NULL, lbmmon_transport_udp_module(), UDP_TO));
+    int refused[] = {lbmmon_context_monitor(control, NULL, NULL, 0), lbmmon_src_monitor(control, NULL, NULL, 0),
+                     lbmmon_ssrc_monitor(control, NULL, NULL, 0), lbmmon_rcv_monitor(control, NULL, NULL, 0),
+                     lbmmon_evq_monitor(control, NULL, NULL, 0)};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        CHECK_EQ(refused[i], -1);
+    }
+    CHECK_EQ(lbmmon_errnum(), LBMMON_EINVAL);
+    CHECK_CONTAINS(lbmmon_errmsg(), "lbmmon_evq_monitor: EventQueue: must not be NULL");
+    MON_MUST(lbmmon_sctl_destroy(control));
     lbmmon_rctl_attr_t *attr;
     lbmmon_ctx_statistics_func_t function = {mon_on_context}, read = {NULL};
     size_t len = sizeof read;
