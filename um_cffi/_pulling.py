@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, overload
 
 from um_cffi._receiving import Receiving, resolve
@@ -17,6 +17,8 @@ from um_cffi.events import ReceiverEvent
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from um_cffi.binding.arrow import Extra
 
 
 class Pulling(Receiving):
@@ -157,11 +159,18 @@ class Pulling(Receiving):
             elif not self._closed:
                 yield Batch(self._intake.empty())
 
-    def arrow_reader(self, dtype: npt.DTypeLike | None = None, timeout: float | None = None) -> ArrowReader:
+    def arrow_reader(
+        self,
+        dtype: npt.DTypeLike | None = None,
+        timeout: float | None = None,
+        *,
+        extra: Iterable[Extra] = (),
+    ) -> ArrowReader:
         """Messages as they come as an Arrow stream, for pyarrow, polars, DuckDB and everything that reads such.
 
         Columns are the fields of `dtype` (numpy's; `value` if it has none), or `payload` without a dtype, and then
-        `topic`, `source` and `timestamp` (of nanoseconds in UTC). Events have no rows and go to `on_event` if given.
+        `topic`, `source` and `timestamp` (of nanoseconds in UTC), and the `extra` ones, as of Batch.to_arrow(). Events
+        have no rows and go to `on_event` if given.
         Payloads are not copied, fields are, into columns. The stream ends when the receiver is closed, or no message
         has come for `timeout` seconds (None: no bound). InvalidArgument when there is no Arrow type for a field;
         the stream fails with a message that does not have the size of the dtype. InvalidOperation when the receiver
@@ -170,7 +179,7 @@ class Pulling(Receiving):
         self._check_pull("arrow_reader()")
         self._check_open()
         milliseconds(timeout)
-        return ArrowReader(self, dtype, timeout)  # type: ignore[arg-type]
+        return ArrowReader(self, dtype, timeout, extra)  # type: ignore[arg-type]
 
     # -- asyncio --
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,43 +23,56 @@ class ArrowReader:
     """What arrow_reader() of a `receiver` gives: messages as they come, for everything that reads Arrow streams.
 
     pyarrow.RecordBatchReader.from_stream(reader), DuckDB, polars and others take it as it is: columns are the fields of
-    `dtype` (None: `payload`), then `topic`, `source`, `timestamp`. Every stream made of it takes messages from the
-    receiver, what one has got another does not see, and ends when the receiver is closed or nothing has come for
-    `timeout` seconds. Any thread, one at a time for each stream. InvalidArgument when there is no Arrow type for a
-    field.
+    `dtype` (None: `payload`), then `topic`, `source`, `timestamp`, and the `extra` ones of to_arrow(). Every
+    stream made of it takes messages from the receiver, what one has got another does not see, and ends when the
+    receiver is closed or nothing has come for `timeout` seconds. Any thread, one at a time for each stream.
+    InvalidArgument when there is no Arrow type for a field.
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_receiver", "_timeout")
+    __slots__ = ("__weakref__", "_dtype", "_extra", "_receiver", "_timeout")
 
     def __init__(
-        self, receiver: Receiver | WildcardReceiver, dtype: npt.DTypeLike | None, timeout: float | None
+        self,
+        receiver: Receiver | WildcardReceiver,
+        dtype: npt.DTypeLike | None,
+        timeout: float | None,
+        extra: Iterable[arrow.Extra] = (),
     ) -> None:
         """Made by receivers."""
         self._receiver = receiver
         self._dtype: np.dtype[Any] | None = None if dtype is None else dtype_of("arrow_reader()", dtype)
         self._timeout = timeout
+        self._extra = arrow.extra_names("arrow_reader()", extra)
         if self._dtype is not None:
-            arrow.check_dtype(self._dtype)
+            arrow.check_dtype(self._dtype, self._extra)
 
     def __repr__(self) -> str:
         return f"<ArrowReader of {self._receiver!r}>"
 
     def __arrow_c_schema__(self) -> object:
         """The type of the stream, as the capsule of Arrow's PyCapsule interface."""
-        return arrow.schema_capsule(arrow.message_schema(self._dtype))
+        return arrow.schema_capsule(arrow.message_schema(self._dtype, self._extra))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The messages from now on, as the capsule of Arrow's PyCapsule interface; `requested_schema` is left alone."""
         return arrow.stream(
-            arrow.message_schema(self._dtype), _Stream(self._receiver, self._dtype, self._timeout).following
+            arrow.message_schema(self._dtype, self._extra),
+            _Stream(self._receiver, self._dtype, self._timeout, self._extra).following,
         )
 
 
 class _Stream:
     """One reading; used by one thread at a time."""
 
-    def __init__(self, receiver: Any, dtype: np.dtype[Any] | None, timeout: float | None) -> None:
+    def __init__(
+        self,
+        receiver: Any,
+        dtype: np.dtype[Any] | None,
+        timeout: float | None,
+        extra: tuple[arrow.Extra, ...],
+    ) -> None:
         self._receiver = receiver
+        self._extra = extra
         self._dtype = dtype
         self._timeout = timeout
         self._batch: Batch | None = None
@@ -69,7 +83,7 @@ class _Stream:
         if not self._runs and not self._take():
             return None
         assert self._batch is not None
-        return arrow.message_column(self._batch, self._runs.pop(0), self._dtype)
+        return arrow.message_column(self._batch, self._runs.pop(0), self._dtype, self._extra)
 
     def _take(self) -> bool:
         """Wait for messages; False when the receiver is closed or the time has passed."""

@@ -6,7 +6,7 @@ the batch, its receiver and its context may go first, in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +28,10 @@ from um_cffi.binding._fast import (
 from um_cffi.binding._fast import slot as make_slot
 from um_cffi.binding._native import ffi
 from um_cffi.binding.arguments import dtype_of
+from um_cffi.binding.tails import CHANNEL, tails_of
 from um_cffi.errors import InvalidArgument, raise_last
 from um_cffi.events import MessageFlags, MessageType, ReceiverEvent, message_type
-from um_cffi.properties import NO_PROPERTIES, properties_of
+from um_cffi.properties import NO_PROPERTIES, Properties, properties_of
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -81,10 +82,10 @@ class Batch:
     """Many messages in one piece of memory, gathered in C: `data` holds the payloads, `records` describes them.
 
     Losses and ends of sessions are records too, in their place (column `type`, see MessageType), unless the receiver
-    was asked for `events=False`; the payload of a BURST_LOSS is the number of messages lost (`<u8`). Properties are no
-    column: records that have some are marked by MessageFlags.PROPERTIES, and their Message reads them. Iterating gives
-    a Message for each record. All arrays are read-only views of the library's memory and keep it alive; any thread may
-    use them, several at a time.
+    was asked for `events=False`; the payload of a BURST_LOSS is the number of messages lost (`<u8`). What few messages
+    have are columns that are made when they are asked for: channels(), hf_numbers(), properties(), and the extra
+    columns of to_arrow(). Iterating gives a Message for each record. All arrays are read-only views of the library's
+    memory and keep it alive; any thread may use them, several at a time.
     """
 
     __slots__ = ("__weakref__", "_memory", "_view", "data", "records", "sources", "topics")
@@ -168,20 +169,59 @@ class Batch:
             payloads = self.data[offsets[:, None] + np.arange(layout.itemsize, dtype=np.uint64)].reshape(-1)
         return payloads.view(layout.base).reshape(len(records), *layout.shape)
 
-    def to_arrow(self) -> pa.RecordBatch:
+    def channels(self) -> npt.NDArray[np.int64]:
+        """The number of the channel of each message, events and losses left out; -1 for those of none.
+
+        As Message.channel, -1 for all where the receiver has no channels. Made with each call, as is what hf_numbers()
+        and properties() give; send_many() takes it as its `channels`.
+        """
+        records = self._message_records()
+        found = tails_of(self, records).channel
+        if found is None:
+            return np.full(len(records), -1, np.int64)
+        found[(records["flags"] & CHANNEL) == 0] = -1
+        return found
+
+    def hf_numbers(self) -> npt.NDArray[np.uint64]:
+        """The number of hot failover of each message, events and losses left out; 0 for those that have none.
+
+        The column `flags` tells which have one: those with MessageFlags.HF_32 or HF_64.
+        """
+        records = self._message_records()
+        found = tails_of(self, records).hf_number
+        return np.zeros(len(records), np.uint64) if found is None else found
+
+    def properties(self) -> list[Properties]:
+        """The properties of each message, events and losses left out; empty ones for those that have none.
+
+        Messages with the same ones share an object. send_many() takes the list as its `properties`. InvalidArgument
+        when those of a message are malformed.
+        """
+        records = self._message_records()
+        written = tails_of(self, records).properties
+        if written is None:
+            return [NO_PROPERTIES] * len(records)
+        made: dict[bytes | None, Properties] = {each: properties_of(each) for each in set(written) if each is not None}
+        made[None] = NO_PROPERTIES
+        return [made[each] for each in written]
+
+    def to_arrow(self, extra: Iterable[arrow.Extra] = ()) -> pa.RecordBatch:
         """An Arrow RecordBatch with columns payload, topic, source, sequence_number, flags, type, timestamp.
 
         A row for each record, events included. `payload` is large_binary over the batch's own memory: no payload is
         copied, and the Arrow data keeps the memory alive. (If payloads do not follow each other the column is
         binary_view, again without a copy, except of payloads of up to 12 bytes, which that format holds inline.) topic
-        and source are dictionary columns, timestamp is of nanoseconds in UTC. ImportError without pyarrow; others take
-        the batch as it is, such as `polars.DataFrame(batch)`.
+        and source are dictionary columns, timestamp is of nanoseconds in UTC. `extra` are names of further columns,
+        as recordings have them, null where a message has none: `channel` (int64), `hf_number` (uint64), `properties`
+        (a map of texts to texts) and `properties_bytes` (as they travel). InvalidArgument for another name. ImportError
+        without pyarrow; others take the batch as it is, such as `polars.DataFrame(batch)`, without extra columns.
         """
         try:
             import pyarrow as pa
         except ImportError as error:
             raise ImportError("Batch.to_arrow() needs pyarrow: pip install pyarrow") from error
-        return pa.record_batch(self)
+        names = arrow.extra_names("to_arrow()", extra)
+        return pa.record_batch(_Wider(self, names) if names else self)
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         """The columns of to_arrow(), as capsules of Arrow's PyCapsule interface; `requested_schema` is left alone."""
@@ -191,6 +231,16 @@ class Batch:
         """The columns of to_arrow(), as a stream of one; `requested_schema` is left alone."""
         column = arrow.batch_column(self)
         return arrow.stream(column, iter((column, None)).__next__)
+
+
+class _Wider:
+    """A batch with extra columns, for who takes Arrow data."""
+
+    def __init__(self, batch: Batch, extra: tuple[arrow.Extra, ...]) -> None:
+        self._column = arrow.batch_column(batch, extra)
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return arrow.capsules(self._column)
 
 
 def event_of(message: Message) -> ReceiverEvent:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from um_cffi._many import Many, nothing_sent
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import shown
 from um_cffi.binding.attributes import Attributes
-from um_cffi.binding.lifetime import SLICE_MS, milliseconds
-from um_cffi.binding.located import located
-from um_cffi.errors import InvalidArgument, TimedOut, check, raise_last
+from um_cffi.binding.lifetime import milliseconds
+from um_cffi.binding.sent_columns import SentColumns
+from um_cffi.errors import InvalidArgument, check, raise_last
 from um_cffi.properties import Extras, made_of
 from um_cffi.receiver import Receiver
 from um_cffi.source import Source
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from um_cffi.binding.option_types import SourceOptions
+    from um_cffi.binding.sent_columns import ChannelColumn, PropertyColumns
     from um_cffi.context import Context
     from um_cffi.dispatch import EventQueue
     from um_cffi.events import SourceEvent
@@ -165,76 +166,28 @@ class HFSource(Source):
         definition: Definition | None = None,
         numbers: int | npt.ArrayLike | None = None,
         timeout: float | None = None,
+        channels: ChannelColumn | None = None,
+        properties: PropertyColumns | None = None,
     ) -> int:
         """Send many numbered messages with one call that loops in C; returns their number.
 
         `numbers` is that of the first message, which each further one follows by 1, or an array of integers, one for
         each message; None: without numbers, past the merge of the receivers. With numbers, TimedOut after `timeout`
         seconds in which the session had no room for a message; None, and iterables of buffers, wait without bound.
-        Everything else, `flush` and errors with their `sent` included, is as with Source.send_many(). InvalidArgument
-        for numbers that do not have the width of the source, or that are not as many as the messages; nothing is sent
-        of a part with such.
+        Everything else, `channels`, `properties`, `flush` and errors with their `sent` included, is as with
+        Source.send_many(). InvalidArgument for numbers that do not have the width of the source, or that are not as
+        many as the messages; nothing is sent of a part with such.
         """
         if numbers is None:
             if timeout is not None:
                 raise InvalidArgument(f"send_many() of the {self._name} with a timeout: only with numbers")
-            return super().send_many(messages, flush, dtype=dtype, definition=definition)
+            more = {"dtype": dtype, "definition": definition, "channels": channels, "properties": properties}
+            return super().send_many(messages, flush, **more)  # type: ignore[arg-type]
         patience = None if timeout is None else milliseconds(timeout) / 1000
-        sent = 0
-        try:
+        with nothing_sent():
+            columns = None if channels is None and properties is None else SentColumns(self._name, channels, properties)
             numbering = _Numbering(self._name, self._bits, numbers)
-            found = located(messages, dtype, definition)
-            if found is None:
-                for message in _each(messages):
-                    self.send(message, number=numbering.part(sent, 1)[0])
-                    sent += 1
-            else:
-                for base, offsets, lengths, _kept in found:
-                    sent = self._send_numbered(base, offsets, lengths, numbering, sent, patience)
-            numbering.check_end(sent)
-            if flush:
-                self.flush()
-            return sent
-        except BaseException as error:
-            error.sent = sent + getattr(error, "sent", 0)  # type: ignore[attr-defined]
-            raise
-
-    def _send_numbered(
-        self,
-        base: int,
-        offsets: npt.NDArray[np.uint64],
-        lengths: npt.NDArray[np.uint32],
-        numbering: _Numbering,
-        before: int,
-        patience: float | None,
-    ) -> int:
-        """The messages of one part, behind `before` others; how many have been sent then."""
-        self._check_open()
-        first, column = numbering.part(before, len(offsets))
-        extras = Extras(None)
-        extras.sent.hf_flags = _WIDTHS[self._bits]
-        extras.sent.hf_number = first
-        numbers = ffi.NULL if column is None else ffi.from_buffer("uint64_t[]", column)
-        where = ffi.from_buffer("uint64_t[]", offsets), ffi.from_buffer("uint32_t[]", lengths)
-        sent = ffi.new("size_t *")
-        data = ffi.cast("char *", base)
-        left = (self._state, data, *where, numbers, len(offsets), 0, extras.sent, SLICE_MS, sent)
-        moved = (0, time.monotonic())
-        try:
-            while lib.um_py_send_many_numbered(*left) != 0:
-                if lib.lbm_errnum() != lib.LBM_EWOULDBLOCK:
-                    self._check_open()
-                    raise_last()
-                if sent[0] != moved[0]:
-                    moved = (sent[0], time.monotonic())
-                elif patience is not None and time.monotonic() - moved[1] >= patience:
-                    raise TimedOut(
-                        f"{self._name}: no room for {patience:g} s: a receiver does not read, or a rate is low"
-                    )
-        except BaseException as error:
-            error.sent = int(sent[0])  # type: ignore[attr-defined]
-            raise
-        return before + len(offsets)
+        return Many(self, columns, numbering, patience).send(messages, flush, dtype, definition)
 
     def send_rcv_reset(self, number: int) -> None:
         """Tell receivers that `number` comes next, whatever came before, as after a restart with lower numbers.
@@ -266,6 +219,7 @@ class _Numbering:
     def __init__(self, source: str, bits: int, numbers: int | npt.ArrayLike) -> None:
         self._source = source
         self._end = 1 << bits
+        self.flags: int = _WIDTHS[bits]
         self._first = 0
         self._column: npt.NDArray[np.uint64] | None = None
         if hasattr(numbers, "__index__") and not isinstance(numbers, np.ndarray):
@@ -301,14 +255,6 @@ class _Numbering:
         """InvalidArgument when there are more numbers than messages."""
         if self._column is not None and len(self._column) != sent:
             raise self._wrong(f"{len(self._column)} numbers for {sent} messages: give one for each")
-
-
-def _each(messages: Any) -> Iterator[Any]:
-    if isinstance(messages, (str, bytes, bytearray)) or not isinstance(messages, Iterable):
-        raise InvalidArgument(
-            f"send_many() of {shown(messages)}: give messages, as a list of bytes, an array or a frame"
-        )
-    return iter(messages)
 
 
 class HFReceiver(Receiver):

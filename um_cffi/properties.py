@@ -18,7 +18,7 @@ Scalar = Union[np.bool_, np.int8, np.int16, np.int32, np.int64, np.float32, np.f
 PropertyValue = Union[bool, int, float, str, Scalar]
 """What a property may be: the type decides how it travels, see PropertyType."""
 
-_NAME_MAX: int = lib.LBM_MSG_PROPERTIES_MAX_NAMELEN
+NAME_MAX: int = lib.LBM_MSG_PROPERTIES_MAX_NAMELEN
 
 
 class PropertyType(IntEnum):
@@ -100,13 +100,13 @@ class Properties(Mapping[str, PropertyValue]):
                 self._set(name, value, values._types[name])
         else:
             for name, value in (values or {}).items():
-                self._set(name, value, _type_of(name, value))
+                self._set(name, value, type_of(name, value))
         self._freeze()
 
     def _set(self, name: str, value: Any, kind: PropertyType) -> None:
         named = name_bytes("properties", "name", name)
-        if not 0 < len(named) <= _NAME_MAX:
-            raise InvalidArgument(f"properties: name {shown(name)} of {len(named)} bytes: must have 1..{_NAME_MAX}")
+        if not 0 < len(named) <= NAME_MAX:
+            raise InvalidArgument(f"properties: name {shown(name)} of {len(named)} bytes: must have 1..{NAME_MAX}")
         if kind is PropertyType.STRING:
             written = name_bytes("properties", f"the value of {name}", value)
             self._values[name] = str(value)
@@ -149,7 +149,8 @@ class Properties(Mapping[str, PropertyValue]):
         return properties_of, (self._freeze(),)
 
 
-def _type_of(name: object, value: object) -> PropertyType:
+def type_of(name: object, value: object) -> PropertyType:
+    """How the value of the property `name` travels. InvalidArgument when it cannot."""
     kind = _OF_PYTHON.get(type(value))
     if kind is not None:
         return kind

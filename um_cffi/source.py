@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from um_cffi._many import Many, nothing_sent
 from um_cffi.batch import Batch, Slot, make_slot
 from um_cffi.binding._fast import send_each
 from um_cffi.binding._native import ffi, lib
@@ -19,6 +20,7 @@ from um_cffi.binding.deferred import asyncio
 from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
 from um_cffi.binding.lifetime import SLICE_MS, Part, counted, expect_left_objects, milliseconds
 from um_cffi.binding.replaying import retention, with_meaning
+from um_cffi.binding.sent_columns import SentColumns
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, NotSupported, OutOfMemory, TimedOut, check, raise_last
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     from um_cffi.binding.frames import ArrowArray, ArrowStream, DataFrame
     from um_cffi.binding.option_types import SourceOptions
+    from um_cffi.binding.sent_columns import ChannelColumn, PropertyColumns
     from um_cffi.pdm import Definition
     from um_cffi.properties import PropertyValue
 
@@ -297,18 +300,32 @@ class Source(Part):
         *,
         dtype: npt.DTypeLike | None = None,
         definition: Definition | None = None,
+        channels: ChannelColumn | None = None,
+        properties: PropertyColumns | None = None,
     ) -> int:
         """Send many messages with one call that loops in C; returns their number.
 
         `messages` is an array, each element along its first axis a message (rows of a 2-D array, elements of a
-        structured array); a Batch, whose messages are sent on, without their properties, events and losses; Arrow data
-        (of pyarrow, polars, DuckDB, ...) or a pandas frame; or any iterable of buffers. Of a frame the column `payload`
-        is sent, or its rows are packed by `dtype`, whose fields are names of columns, or made pre-defined messages of
-        `definition`, as its encode_many() does, which also takes mappings of columns. Iterators are sent as they come:
-        nothing is gathered. Waits for room as send() does; `flush` applies to the last. On an exception, also of
-        Ctrl-C, those before it have been sent; the exception has their number as `sent`. InvalidArgument for a frame
-        without the columns, with nulls in them, or with values that do not fit into the dtype.
+        structured array); a Batch, whose messages are sent on, without their properties, channels, events and losses;
+        Arrow data (of pyarrow, polars, DuckDB, ...) or a pandas frame; or any iterable of buffers. Of a frame the
+        column `payload` is sent, or its rows are packed by `dtype`, whose fields are names of columns, or made
+        pre-defined messages of `definition`, as its encode_many() does, which also takes mappings of columns. Iterators
+        are sent as they come: nothing is gathered. Waits for room as send() does; `flush` applies to the last. On an
+        exception, also of Ctrl-C, those before it have been sent; the exception has their number as `sent`.
+        InvalidArgument for a frame without the columns, with nulls in them, or with values that do not fit into the
+        dtype.
+
+        `channels` is the number of a channel for all messages, or a column with one for each: an array, Arrow data or a
+        list; -1, None and null are no channel. `properties` is a mapping of names to values for all messages or to
+        such columns, whose types say how they travel (bool, int8 to int64, float32, float64, texts; ints of a list are
+        int64), and in which None or null is a message that has none of that name; or a list with a mapping, or None,
+        for each message. What is wrong in them, or is not as many as the messages, is an InvalidArgument before
+        anything is sent, where the number of messages is known before; otherwise `sent` tells.
         """
+        if channels is not None or properties is not None:
+            with nothing_sent():
+                columns = SentColumns(self._name, channels, properties)
+            return Many(self, columns).send(messages, flush, dtype, definition)
         if definition is not None:
             if dtype is not None:
                 raise InvalidArgument("send_many() with dtype and definition: give the one that makes the messages")

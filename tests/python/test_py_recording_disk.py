@@ -271,10 +271,11 @@ def test_a_segment_may_be_finished_again_after_any_failure(tmp_path: Path, monke
     """Also when the file has its name already."""
     import numpy as np
 
-    from um_cffi.recording._rows import Batches, Properties, lost_part
+    from um_cffi.binding.tails import PropertyTexts
+    from um_cffi.recording._rows import Batches, lost_part
 
     segment = segments.OpenSegment(tmp_path, "topics/t/s/1", ("t", "s", "i"), "zstd")
-    rows_of = Batches("t", "s", "i", Properties(), None)
+    rows_of = Batches("t", "s", "i", PropertyTexts(), None)
     segment.encode(rows_of.of(lost_part(layout.LOSS, 5, 3, 1), np.array([5], np.int64)))
     real = os.rename
     with monkeypatch.context() as patch:

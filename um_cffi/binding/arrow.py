@@ -4,13 +4,15 @@ the structures and capsules of Arrow's C interfaces from what is described here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from um_cffi.binding._fast import arrow_array, arrow_schema, arrow_stream, arrow_views
+from um_cffi.binding.arguments import shown
+from um_cffi.binding.tails import CHANNEL, HF, PropertyTexts, Tails, tails_of
 from um_cffi.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -20,7 +22,11 @@ Column = tuple[str, str, int, tuple[int, ...], Any, tuple[Any, ...], Any]
 """Name, format of the Arrow C interface, length, addresses of the buffers (0: none), what keeps these alive, children,
 dictionary or None."""
 
+Extra = Literal["channel", "hf_number", "properties", "properties_bytes"]
+"""Columns that are made when they are asked for, since few messages have something to be in them."""
+
 TIMESTAMP = "tsn:UTC"
+_EXTRAS: tuple[Extra, ...] = get_args(Extra)
 _NUMBERS = {"i1": "c", "u1": "C", "i2": "s", "u2": "S", "i4": "i", "u4": "I", "i8": "l", "u8": "L"}
 _NUMBERS.update({"f2": "e", "f4": "f", "f8": "g"})
 _UNITS = {"s": "s", "ms": "m", "us": "u", "ns": "n"}
@@ -31,7 +37,18 @@ _VIEW_REACH = 1 << 31  # bytes of one buffer that views can refer to
 _kept_names: list[tuple[Sequence[str], int, Column]] = []
 
 
-def batch_column(batch: Batch) -> Column:
+def extra_names(call: str, extra: Iterable[Extra]) -> tuple[Extra, ...]:
+    """Names of extra columns, each once."""
+    if isinstance(extra, str) or not isinstance(extra, Iterable):
+        raise InvalidArgument(f"{call}: extra {shown(extra)}: give names of columns, as a list")
+    names = tuple(dict.fromkeys(extra))
+    for name in names:
+        if name not in _EXTRAS:
+            raise InvalidArgument(f"{call}: extra column {shown(name)}: must be {' or '.join(map(repr, _EXTRAS))}")
+    return names
+
+
+def batch_column(batch: Batch, extra: tuple[Extra, ...] = ()) -> Column:
     """All records of a batch as one column of structures: what Batch.to_arrow() shows."""
     records = batch.records
     columns = [
@@ -40,24 +57,29 @@ def batch_column(batch: Batch) -> Column:
         _names("source", records["source"], batch.sources),
         *(_plain(name, records[name]) for name in ("sequence_number", "flags", "type")),
         _plain("timestamp", records["timestamp_ns"], TIMESTAMP),
+        *_extras(batch, records, extra),
     ]
     return _struct("", len(records), columns)
 
 
-def message_column(batch: Batch, records: npt.NDArray[np.void], dtype: np.dtype[Any] | None) -> Column:
-    """Messages of a batch, those of `records`: payload or the fields of the dtype, topic, source, timestamp."""
+def message_column(
+    batch: Batch, records: npt.NDArray[np.void], dtype: np.dtype[Any] | None, extra: tuple[Extra, ...] = ()
+) -> Column:
+    """Messages of a batch, those of `records`: payload or the fields of the dtype, topic, source, timestamp, extras."""
     columns = [_payload(batch, records, True)] if dtype is None else _fields(batch._decode(records, dtype), dtype)
     columns.append(_names("topic", records["topic"], batch.topics))
     columns.append(_names("source", records["source"], batch.sources))
     columns.append(_plain("timestamp", records["timestamp_ns"], TIMESTAMP))
+    columns.extend(_extras(batch, records, extra))
     return _struct("", len(records), columns)
 
 
-def message_schema(dtype: np.dtype[Any] | None) -> Column:
+def message_schema(dtype: np.dtype[Any] | None, extra: tuple[Extra, ...] = ()) -> Column:
     """The type of what message_column() gives."""
     none = np.zeros(0, np.uint32)
     fields = [_plain("payload", none, "Z")] if dtype is None else _fields(np.zeros(0, dtype), dtype)
     columns = [*fields, _names("topic", none, ()), _names("source", none, ()), _plain("timestamp", none, TIMESTAMP)]
+    columns.extend(_extra(name, none.view(np.int32), Tails()) for name in extra)
     return _struct("", 0, columns)
 
 
@@ -76,11 +98,11 @@ def stream(schema: Column, following: Callable[[], Column | None]) -> object:
     return arrow_stream(schema, following)
 
 
-def check_dtype(dtype: np.dtype[Any]) -> None:
+def check_dtype(dtype: np.dtype[Any], extra: tuple[Extra, ...] = ()) -> None:
     """InvalidArgument when there is no Arrow type for a part of it, or a name is one of the other columns."""
     _fields(np.zeros(0, dtype), dtype)
     for name in dtype.names or ():
-        if name in ("topic", "source", "timestamp"):
+        if name in ("topic", "source", "timestamp", *extra):
             raise InvalidArgument(f"dtype with a field {name!r}: that is the name of another column; call it otherwise")
 
 
@@ -152,6 +174,57 @@ def _views(batch: Batch, records: npt.NDArray[np.void]) -> Column:
     sizes = np.array([len(batch.data)], np.int64)
     addresses = (0, _address(views), _address(batch.data), _address(sizes))
     return "payload", "vz", len(where), addresses, (views, batch.data, sizes), (), None
+
+
+# -- extra columns --
+
+
+def _extras(batch: Batch, records: npt.NDArray[np.void], names: tuple[Extra, ...]) -> list[Column]:
+    if not names:
+        return []
+    tails = tails_of(batch, records)
+    return [_extra(name, np.ascontiguousarray(records["flags"]), tails) for name in names]
+
+
+def _extra(name: Extra, flags: npt.NDArray[np.int32], tails: Tails) -> Column:
+    """One extra column, null where a record has nothing for it."""
+    count = len(flags)
+    if name == "channel":
+        channel = np.zeros(count, np.int64) if tails.channel is None else tails.channel
+        return _nullable(_plain(name, channel), (flags & CHANNEL) != 0)
+    if name == "hf_number":
+        number = np.zeros(count, np.uint64) if tails.hf_number is None else tails.hf_number
+        return _nullable(_plain(name, number), (flags & HF) != 0)
+    written = tails.properties or [None] * count
+    there = np.fromiter((each is not None for each in written), bool, count)
+    if name == "properties_bytes":
+        return _nullable(_bytes(name, "z", [each or b"" for each in written]), there)
+    known = PropertyTexts()
+    texts = [[] if each is None else known.texts(each) for each in written]
+    keys = _bytes("key", "u", [key.encode() for each in texts for key, _ in each])
+    values = _bytes("value", "u", [value.encode() for each in texts for _, value in each])
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum([len(each) for each in texts], out=offsets[1:])
+    entries = _struct("entries", int(offsets[-1]), [keys, values])
+    return _nullable((name, "+m", count, (0, _address(offsets)), offsets, (entries,), None), there)
+
+
+def _nullable(column: Column, there: npt.NDArray[np.bool_]) -> Column:
+    """The column with nulls where there is nothing."""
+    bits = np.packbits(there, bitorder="little") if len(there) else np.zeros(1, np.uint8)
+    name, format, length, addresses, kept, children, dictionary = column
+    return name, format, length, (_address(bits), *addresses[1:]), (kept, bits), children, dictionary
+
+
+def _bytes(name: str, format: str, parts: Sequence[bytes]) -> Column:
+    """Texts or bytes with offsets of 32 bits; InvalidArgument where these do not reach."""
+    offsets = np.zeros(len(parts) + 1, np.int64)
+    np.cumsum([len(part) for part in parts], out=offsets[1:])
+    if int(offsets[-1]) >= _VIEW_REACH:
+        raise InvalidArgument(f"column {name!r} would have {offsets[-1]} bytes, 2147483647 is the most: take fewer")
+    data = np.frombuffer(b"".join(parts) or b"\0", np.uint8)
+    short = offsets.astype(np.int32)
+    return name, format, len(parts), (0, _address(short), _address(data)), (short, data), (), None
 
 
 # -- the fields of a dtype --

@@ -313,9 +313,16 @@ int um_py_send_with(um_py_source_t *state, const char *data, size_t len, const l
                     const um_py_extras_t *extras, int slice_ms);
 int um_py_send_many(um_py_source_t *state, const char *base, const uint64_t *offsets, const uint32_t *lengths,
                     size_t stride, size_t length, size_t count, int flags, int slice_ms, size_t *sent);
-int um_py_send_many_numbered(um_py_source_t *state, const char *base, const uint64_t *offsets,
-                             const uint32_t *lengths, const uint64_t *numbers, size_t count, int flags,
-                             const um_py_extras_t *extras, int slice_ms, size_t *sent);
+typedef struct um_py_column_stct {
+    const char *name; int type; size_t size, stride; const char *values; const uint64_t *ends; const uint8_t *there;
+} um_py_column_t;
+typedef struct um_py_columns_stct {
+    size_t count; const um_py_column_t *columns; lbm_msg_properties_t **rows; size_t rows_stride;
+    const int64_t *channels; int64_t channel;
+} um_py_columns_t;
+int um_py_send_many_with(um_py_source_t *state, const char *base, const uint64_t *offsets, const uint32_t *lengths,
+                         const uint64_t *numbers, size_t count, int flags, const um_py_extras_t *extras,
+                         const um_py_columns_t *columns, size_t first, int slice_ms, size_t *sent);
 
 typedef struct um_py_letter_stct {
     uint64_t owner; void *msg; const char *data, *source, *topic; size_t len; uint32_t sequence_number;

@@ -201,6 +201,29 @@ def _check_stream(stream: Any, result: int) -> None:
         raise InvalidArgument(f"the Arrow stream to be sent has failed: {words}")
 
 
+def arrow_column(call: str, column: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """A copy of the values of Arrow data that is a column, texts as str in an object array; and which are not null
+    (None: all)."""
+    found: list[npt.NDArray[Any]] = []
+    there: list[npt.NDArray[np.bool_]] = []
+    for part in _parts(column):
+        if part.format == "+s":
+            raise InvalidArgument(f"{call}: a frame of columns where one column is wanted: choose one of it")
+        part.with_nulls = True
+        there.append(part.there())
+        if part.format == "n":
+            found.append(np.full(part.length, None, object))
+            continue
+        values = part.values()
+        if part.is_text():
+            values = np.array([value.decode() for value in values.tolist()], object)
+        found.append(np.array(values))
+    if not found:
+        return np.zeros(0, object), None
+    marks = np.concatenate(there)
+    return np.concatenate(found), None if marks.all() else marks
+
+
 class _Array:
     """`length` values of an Arrow array from `offset` on, and of what type they are."""
 
@@ -211,6 +234,7 @@ class _Array:
         self.name = ffi.string(schema.name).decode("utf-8", "replace") if schema.name != ffi.NULL else ""
         self.offset = array.offset + offset
         self.length = array.length if length is None else length
+        self.with_nulls = False
 
     def child(self, name: str) -> _Array:
         """The column of that name."""
@@ -231,12 +255,28 @@ class _Array:
         begin = ffi.cast("char *", self.array.buffers[at]) + first * dtype.itemsize
         return np.frombuffer(ffi.buffer(begin, count * dtype.itemsize), dtype)
 
-    def _refuse_nulls(self) -> None:
+    def there(self) -> npt.NDArray[np.bool_]:
+        """Which values are not null."""
+        if self.format == "n":
+            return np.zeros(self.length, bool)
         if self.array.n_buffers == 0 or self.array.null_count == 0 or self.array.buffers[0] == ffi.NULL:
-            return
+            return np.ones(self.length, bool)
         first, end = self.offset // 8, (self.offset + self.length + 7) // 8
         bits = np.unpackbits(self._buffer(0, np.uint8, end - first, first), bitorder="little")
-        missing = np.flatnonzero(bits[self.offset % 8 : self.offset % 8 + self.length] == 0)
+        return bits[self.offset % 8 : self.offset % 8 + self.length].astype(bool)
+
+    def is_text(self) -> bool:
+        """Whether the values are texts, which values() gives as bytes."""
+        if self.array.dictionary != ffi.NULL:
+            return _Array(self.schema.dictionary, self.array.dictionary).is_text()
+        return self.format in ("u", "U", "vu")
+
+    def _refuse_nulls(self) -> None:
+        if self.with_nulls or self.array.n_buffers == 0:
+            return
+        if self.array.null_count == 0 or self.array.buffers[0] == ffi.NULL:
+            return
+        missing = np.flatnonzero(~self.there())
         if len(missing):
             raise InvalidArgument(f"column {self.name!r}, row {missing[0]} is null: fill in a value or filter it out")
 
@@ -245,8 +285,12 @@ class _Array:
         self._refuse_nulls()
         format = self.format
         if self.array.dictionary != ffi.NULL:
-            named = _Array(self.schema.dictionary, self.array.dictionary)
-            chosen: npt.NDArray[Any] = named.values()[self._buffer(1, _NUMBERS[format], self.length, self.offset)]
+            named = _Array(self.schema.dictionary, self.array.dictionary).values()
+            places = self._buffer(1, _NUMBERS[format], self.length, self.offset)
+            if self.with_nulls:  # whose places are anything
+                places = np.where(self.there(), places, 0)
+                named = named if len(named) else np.full(1, b"", object)
+            chosen: npt.NDArray[Any] = named[places]
             return chosen
         kind = _NUMBERS.get(format) or _STAMPS.get(format.partition(":")[0])
         if kind is not None:

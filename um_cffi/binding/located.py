@@ -9,12 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from um_cffi.batch import Batch
-from um_cffi.binding.arguments import dtype_of
+from um_cffi.binding.arguments import dtype_of, shown
 from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
 from um_cffi.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from um_cffi.pdm import Definition
+
+_GATHERED_BYTES = 1 << 20  # messages of a list that are copied into one buffer at a time
+_GATHERED = 4096
 
 
 def located(messages: Any, dtype: npt.DTypeLike | None, definition: Definition | None) -> Iterator[Span] | None:
@@ -31,7 +34,7 @@ def located(messages: Any, dtype: npt.DTypeLike | None, definition: Definition |
         return spans(messages, layout)
     if is_pandas(messages):
         found = pandas_messages(messages, layout)
-        return None if isinstance(found, list) else found
+        return gathered(found) if isinstance(found, list) else found
     if layout is not None:
         raise InvalidArgument(f"dtype={layout} with {type(messages).__name__}: it packs the rows of frames")
     if isinstance(messages, Batch):
@@ -57,3 +60,25 @@ def _of_array(messages: npt.NDArray[Any]) -> Span:
     length = rows.nbytes // len(rows) if len(rows) else 0
     places = np.arange(len(rows), dtype=np.uint64) * np.uint64(length)
     return rows.ctypes.data, places, np.full(len(rows), length, np.uint32), rows
+
+
+def gathered(messages: list[Any] | tuple[Any, ...]) -> Iterator[Span]:
+    """The messages of a list, copied one behind the other, some at a time."""
+    parts: list[memoryview] = []
+    size = 0
+    for row, message in enumerate(messages):
+        try:
+            parts.append(memoryview(message))
+        except TypeError:
+            raise InvalidArgument(
+                f"send_many(): message {row}: {shown(message)} of type {type(message).__name__}: "
+                "give bytes, or another contiguous buffer"
+            ) from None
+        size += parts[-1].nbytes
+        if size >= _GATHERED_BYTES or len(parts) >= _GATHERED or row + 1 == len(messages):
+            lengths = np.array([part.nbytes for part in parts], np.uint32)
+            offsets = np.zeros(len(parts), np.uint64)
+            np.cumsum(lengths[:-1], dtype=np.uint64, out=offsets[1:])
+            data = np.frombuffer(b"".join(parts) or b"\0", np.uint8)
+            yield data.ctypes.data, offsets, lengths, data
+            parts, size = [], 0

@@ -88,6 +88,10 @@ static int um_py_schema_fill(PyObject *column, um_arrow_schema_t *schema)
         schema->n_children = at + 1;
         result = um_py_schema_fill(PyTuple_GetItem(children, at), schema->children[at]);
     }
+    if (result == 0 && strcmp(schema->format, "+m") == 0) { /* maps have entries and keys, always */
+        schema->children[0]->flags = 0;
+        schema->children[0]->children[0]->flags = 0;
+    }
     if (result == 0 && dictionary != Py_None) {
         schema->dictionary = calloc(1, sizeof *schema);
         result = schema->dictionary != NULL ? um_py_schema_fill(dictionary, schema->dictionary) : -1;

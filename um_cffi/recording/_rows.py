@@ -6,7 +6,6 @@ record batch. Used by the thread that writes the recording.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Optional
 import numpy as np
 import numpy.typing as npt
 
-from um_cffi.binding._native import lib
+from um_cffi.binding.tails import CHANNEL, HF, PROPERTIES, PropertyTexts, plain_text, tails_of, words
 from um_cffi.events import MessageFlags, MessageType
-from um_cffi.properties import properties_of
 from um_cffi.recording import _layout
 
 if TYPE_CHECKING:
@@ -25,18 +23,11 @@ if TYPE_CHECKING:
 
     from um_cffi.batch import Batch
 
-assert sys.byteorder == "little"  # as records of batches are, see um.h
-
 _BINARY_REACH = (1 << 31) - 1  # bytes of one Arrow array of binary values
-_KEPT_PROPERTIES = 1024  # texts of properties that are kept, since messages mostly have the same
-_HF = int(MessageFlags.HF_32 | MessageFlags.HF_64)
-_CHANNEL = int(MessageFlags.CHANNEL)
-_PROPERTIES = int(MessageFlags.PROPERTIES)
 _RESET = int(MessageFlags.HF_RESET)
 _BURST = int(MessageType.BURST_LOSS)
 _LOSS = int(MessageType.LOSS)
 _MESSAGES = (int(MessageType.DATA), int(MessageType.REQUEST))
-_WAY_BACK: int = lib.um_py_way_back_size()
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 Texts = Optional[list[Optional[bytes]]]
@@ -158,7 +149,7 @@ def _part(batch: Batch, records: npt.NDArray[np.void], dropped: bool) -> Part:
             kinds[types == _BURST] = _layout.DROPPED
         count = np.ones(len(records), np.int64)
         bursts = np.flatnonzero((types == _BURST) & (records["length"] == 8))
-        count[bursts] = np.minimum(_words(batch, records["offset"][bursts]), np.uint64(1 << 62)).astype(np.int64)
+        count[bursts] = np.minimum(words(batch, records["offset"][bursts]), np.uint64(1 << 62)).astype(np.int64)
     part = Part(
         np.ascontiguousarray(records["sequence_number"]),
         kinds,
@@ -167,40 +158,14 @@ def _part(batch: Batch, records: npt.NDArray[np.void], dropped: bool) -> Part:
         np.ascontiguousarray(records["timestamp_ns"]),
         _payload(batch, records, None if kinds is None else kinds != _layout.MESSAGE),
     )
-    if some & (_HF | _PROPERTIES | _CHANNEL):
+    if some & (HF | PROPERTIES | CHANNEL):
         _add_tails(batch, records, part)
     return part
 
 
-def _words(batch: Batch, offsets: npt.NDArray[np.uint64], size: int = 8) -> npt.NDArray[np.uint64]:
-    """The numbers of `size` bytes that lie at some offsets of the data."""
-    bytes_of = batch.data[offsets[:, None] + np.arange(size, dtype=np.uint64)]
-    return np.ascontiguousarray(bytes_of).view(f"<u{size}").reshape(-1).astype(np.uint64)
-
-
 def _add_tails(batch: Batch, records: npt.NDArray[np.void], part: Part) -> None:
-    """What lies behind payloads; um_record_tail() says in which order."""
-    flags = part.flags
-    places = records["offset"] + records["length"]
-    places = places + np.where(flags & int(MessageFlags.ANSWERABLE), _WAY_BACK, 0).astype(np.uint64)
-    numbered = (flags & _HF) != 0
-    if numbered.any():
-        part.hf_number = np.zeros(len(records), np.uint64)
-        part.hf_number[numbered] = _words(batch, places[numbered])
-        places = places + np.where(numbered, 8, 0).astype(np.uint64)
-    rows = np.flatnonzero(flags & _PROPERTIES)
-    if len(rows):
-        texts: list[bytes | None] = [None] * len(records)
-        view = batch.view
-        lengths = _words(batch, places[rows])
-        for row, place, length in zip(rows.tolist(), places[rows].tolist(), lengths.tolist()):
-            texts[row] = bytes(view[place + 8 : place + 8 + length])
-        part.properties = texts
-        places[rows] += lengths + np.uint64(8)
-    rows = np.flatnonzero(flags & _CHANNEL)
-    if len(rows):
-        part.channel = np.zeros(len(records), np.int64)
-        part.channel[rows] = _words(batch, places[rows], 4)
+    tails = tails_of(batch, records)
+    part.hf_number, part.properties, part.channel = tails.hf_number, tails.properties, tails.channel
 
 
 def _payload(batch: Batch, records: npt.NDArray[np.void], lost: npt.NDArray[np.bool_] | None) -> pa.Array:
@@ -231,43 +196,12 @@ def _payload(batch: Batch, records: npt.NDArray[np.void], lost: npt.NDArray[np.b
 # -- record batches --
 
 
-class Properties:
-    """What properties look like in rows: texts of names and values, kept where many messages have the same."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, list[tuple[str, str]]] = {}
-
-    def texts(self, written: bytes) -> list[tuple[str, str]]:
-        """Names and values of properties as they travel; nothing when they are malformed."""
-        found = self._known.get(written)
-        if found is None:
-            try:
-                values = properties_of(written)
-                found = [(_plain(name), _text(value)) for name, value in values.items()]
-            except ValueError:
-                found = []
-            if len(self._known) >= _KEPT_PROPERTIES:
-                self._known.clear()
-            self._known[written] = found
-        return found
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return _plain(value) if isinstance(value, str) else repr(value)
-
-
 class Batches:
     """Makes record batches of the rows of one session."""
 
-    def __init__(self, topic: str, source: str, session: str, known: Properties, time_property: str | None) -> None:
+    def __init__(self, topic: str, source: str, session: str, known: PropertyTexts, time_property: str | None) -> None:
         pa = _layout.arrow()
-        self._names = [pa.array([_plain(name)]) for name in (topic, source, session)]
+        self._names = [pa.array([plain_text(name)]) for name in (topic, source, session)]
         self._kinds = pa.array(_layout.KINDS)
         self._schema = _layout.schema()
         self._known = known
@@ -282,7 +216,7 @@ class Batches:
         count = np.ones(rows, np.int64) if part.count is None else part.count
         time = pa.array(part.time).cast(self._schema.field("timestamp").type)
         by_kernel = (part.flags & int(MessageFlags.HR_TIMESTAMP)) != 0
-        numbered = (part.flags & _HF) != 0
+        numbered = (part.flags & HF) != 0
         texts = (
             None
             if part.properties is None
@@ -297,7 +231,7 @@ class Batches:
                 pa.array(part.flags),
                 pa.nulls(rows, pa.int64())
                 if part.channel is None
-                else pa.array(part.channel, mask=(part.flags & _CHANNEL) == 0),
+                else pa.array(part.channel, mask=(part.flags & CHANNEL) == 0),
                 pa.nulls(rows, pa.uint64()) if part.hf_number is None else pa.array(part.hf_number, mask=~numbered),
                 time,
                 self._source_time(texts, rows),

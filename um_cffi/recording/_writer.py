@@ -19,12 +19,13 @@ from typing import Any, Callable
 import numpy as np
 
 from um_cffi.binding._native import lib
+from um_cffi.binding.tails import PropertyTexts
 from um_cffi.errors import OutOfMemory
 from um_cffi.recording import _layout, _recovery, _retention
 from um_cffi.recording._consumers import Consumers
 from um_cffi.recording._manifest import Manifest, Segment, line_of, segment_line
 from um_cffi.recording._queue import Dropped
-from um_cffi.recording._rows import Arrived, Batches, Part, Properties, joined
+from um_cffi.recording._rows import Arrived, Batches, Part, joined
 from um_cffi.recording._segment import OpenSegment
 from um_cffi.recording._settings import Settings
 from um_cffi.recording._streams import Stream
@@ -72,7 +73,7 @@ class Writer:
     """Folders of sessions with segments, by topic."""
     _waiting_bytes: int = 0
     _serial: int = 0
-    _texts: Properties = field(default_factory=Properties)
+    _texts: PropertyTexts = field(default_factory=PropertyTexts)
     _makers: dict[int, Batches] = field(default_factory=dict)
     _waiting: dict[int, Stream] = field(default_factory=dict)
     """Streams with rows that wait; by the id() of the stream."""
