@@ -96,6 +96,8 @@ static void ru_join_one(struct udp_world *world, struct udp_source *source, stru
     RUN(world, sink->bos == 1);
 }
 
+#define NEVER_MS 600000 /* what is asked for once is not asked for again while a test lasts, however slow it is */
+
 /* ---- LBT-RM ---- */
 
 TEST(a_group_is_joined_and_bos_comes_before_the_first_message)
@@ -139,6 +141,7 @@ TEST(a_session_message_alone_brings_bos_and_shows_the_loss_of_the_last_datagram)
     uint8_t packet[2048];
     udp_world_options(&world);
     world.rcv_opts.transport_lbtrm_nak_initial_backoff_interval = 0;
+    world.rcv_opts.transport_lbtrm_nak_backoff_interval = NEVER_MS;
     rm_join_one(&world, &source, &sink);
     struct um_lbtrm_session session = {source.port, source.session_id};
     udp_put(&source, packet, um_lbtrm_put_sm(packet, &session, 0, 4, 0, 3));
@@ -280,6 +283,7 @@ TEST(m3_every_nak_of_two_receivers_reaches_its_own_source_on_one_host_group_and_
     for (int w = 0; w < 2; w++) {
         udp_world_options(&worlds[w]);
         worlds[w].rcv_opts.transport_lbtrm_nak_initial_backoff_interval = 0;
+        worlds[w].rcv_opts.transport_lbtrm_nak_backoff_interval = NEVER_MS;
         CHECK(udp_world_start(&worlds[w]));
         for (int s = 0; s < 2; s++) {
             lbm_transport_source_info_t info = rm_info(&sources[s], TIDX);
@@ -1118,7 +1122,9 @@ TEST(lbtru_requests_acknowledges_receives_and_ends_with_a_reset)
     struct udp_sink sink = {0};
     struct um_lbtru_packet packet;
     uint8_t bytes[64];
-    CHECK(udp_world_open(&world));
+    udp_world_options(&world);
+    world.rcv_opts.transport_lbtru_nak_backoff_interval = NEVER_MS;
+    CHECK(udp_world_start(&world));
     ru_source_open(&source, 0xabcdef01u);
     lbm_transport_source_info_t info = ru_info(&source, TIDX);
     CHECK_EQ(udp_join(&world, &sink, &info, TIDX), 0);
