@@ -212,7 +212,7 @@ static void refuses(const char *transport, const char *topic, enum place place)
         CHECK(run_in_callback(&w, in_callback));
         CHECK_EQ(w.groups_errnum, LBM_EWOULDBLOCK);
         CHECK_EQ(w.single_errnum, LBM_EWOULDBLOCK);
-        CHECK_EQ(w.acquire_errnum, strcmp(transport, "lbt-smx") == 0 ? LBM_EWOULDBLOCK : LBM_EINVAL);
+        CHECK_EQ(w.acquire_errnum, strcmp(transport, "lbt-smx") == 0 ? LBM_EWOULDBLOCK : LBM_EOPNOTSUPP);
     }
     CHECK_EQ(atomic_load(&told), 1);
     CHECK(atomic_load(&told_topic));
