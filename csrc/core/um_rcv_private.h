@@ -157,9 +157,9 @@ lbm_rcv_t *um_rcv_new(struct um_rcv_topic *topic, lbm_rcv_cb_proc proc, void *cl
 void um_rcv_start(lbm_rcv_t *rcv, uint64_t now_ns);
 int um_rcv_may_detach(lbm_rcv_t *rcv); /* 0: the memory for um_rcv_detach() is there; or -1 + UM_ENOMEM */
 void um_rcv_detach(lbm_rcv_t *rcv);    /* off its topic; leaves sources and resolution with the last one */
-/* Of a receiver in a callback: -1 + UM_EOP where it would wait for the caller itself, or for XSPs. Asked before
+/* 0; in a callback -1 + UM_EOP where a deletion would wait for the caller itself, or for XSPs. Asked before
  * anything waits. */
-int um_rcv_deletion_refused(const lbm_context_t *ctx, const char *api);
+int um_rcv_may_delete(const lbm_context_t *ctx, const char *api);
 /* Off its topics by `detach`, then, when no loop calls it any more, the rest: at once where there are no XSPs. */
 int um_rcv_delete_on_loops(lbm_context_t *ctx, const char *api, int (*detach)(void *arg), int (*rest)(void *arg),
                            void *arg);

@@ -649,7 +649,7 @@ static int refuse_for_xsps(const lbm_context_t *ctx, const char *api, bool in_ca
                           api);
 }
 
-int um_rcv_deletion_refused(const lbm_context_t *ctx, const char *api)
+int um_rcv_may_delete(const lbm_context_t *ctx, const char *api)
 {
     return um_loop_refuses(ctx->loop, api) != 0 ? -1 : refuse_for_xsps(ctx, api, um_loop_in_any());
 }
@@ -692,7 +692,7 @@ int um_receiver_delete(lbm_rcv_t *rcv, lbm_event_queue_cancel_cb_info_t *cbinfo,
     }
     lbm_context_t *ctx = rcv->ctx;
     bool told;
-    if (um_rcv_deletion_refused(ctx, api) != 0 || um_monitored_closing(rcv, ctx->loop, &told) != 0) {
+    if (um_rcv_may_delete(ctx, api) != 0 || um_monitored_closing(rcv, ctx->loop, &told) != 0) {
         return -1;
     }
     int rc = um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, rcv);

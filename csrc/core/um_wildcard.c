@@ -542,7 +542,7 @@ int um_wildcard_delete_told(lbm_wildcard_rcv_t *w, lbm_event_queue_cancel_cb_pro
 {
     lbm_context_t *ctx = w->ctx;
     bool monitored;
-    if (um_rcv_deletion_refused(ctx, api) != 0 || um_monitored_closing(w, ctx->loop, &monitored) != 0) {
+    if (um_rcv_may_delete(ctx, api) != 0 || um_monitored_closing(w, ctx->loop, &monitored) != 0) {
         return -1;
     }
     int rc = um_rcv_delete_on_loops(ctx, api, delete_on_loop, forget_collector, w);
