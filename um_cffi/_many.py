@@ -60,6 +60,8 @@ class Many:
             count = _count(messages)
             if self._columns is not None and count is not None:
                 self._columns.check_count(count)
+            if self._numbers is not None and count is not None:
+                self._numbers.check_end(count)
             found = located(messages, dtype, definition)
             if found is None and self._columns is not None and isinstance(messages, (list, tuple)):
                 found = gathered(messages)

@@ -209,9 +209,9 @@ def test_many_messages_keep_their_rows() -> None:
     [
         ({"channels": [1, 2, 3]}, "channels: 3 values for 4 messages: give one for each"),
         ({"channels": [1, 2, 3, 4, 5]}, "channels: 5 values for 4 messages"),
-        ({"channels": [1, 2, 3, LAST + 1]}, "channel 4294967296"),
+        ({"channels": [1, 2, 3, LAST + 1]}, "channels, row 3: channel 4294967296: must be an int, 0 to"),
         ({"channels": np.array([1, 2, -2, 4])}, "channels, row 2: -2: must be 0 to 4294967295, or -1"),
-        ({"channels": [1.0, 2, 3, 4]}, "channel 1.0: must be an int"),
+        ({"channels": [1.0, 2, 3, 4]}, "channels, row 0: channel 1.0: must be an int"),
         ({"channels": np.zeros(4)}, "channels of the type float64: must be integers"),
         ({"channels": np.zeros((4, 1), int)}, "channels: an array of 2 dimensions: must have one"),
         ({"channels": -1}, "channel -1: must be an int"),
@@ -324,6 +324,9 @@ def test_numbers_channels_and_properties_go_together(bits: Any) -> None:
         assert table.column("hf_number").to_pylist() == [*range(first, first + 4), None]
         with pytest.raises(InvalidArgument, match="channels: 3 values for 4 messages") as refused:
             source.send_many(ROWS, numbers=0, channels=[1, 2, 3])
+        assert refused.value.sent == 0  # type: ignore[attr-defined]
+        with pytest.raises(InvalidArgument, match="5 numbers for 4 messages") as refused:
+            source.send_many(ROWS, numbers=[1, 2, 3, 4, 5])
         assert refused.value.sent == 0  # type: ignore[attr-defined]
 
 

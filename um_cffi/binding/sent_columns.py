@@ -104,7 +104,7 @@ class SentColumns:
         values, there = self._values("channels", channels)
         if values.dtype == object:
             there = np.fromiter((each is not None for each in values), bool, len(values))
-            values = np.array([self._channel_of(each) for each in values.tolist()], np.int64)
+            values = np.array([self._channel_of(row, each) for row, each in enumerate(values.tolist())], np.int64)
         elif values.dtype.kind not in "iu" and len(values):
             raise self._wrong(f"channels of the type {values.dtype}: must be integers, 0 to 4294967295")
         wrong = np.flatnonzero((values < _NO_CHANNEL) | (values > 0xFFFFFFFF))
@@ -117,10 +117,10 @@ class SentColumns:
             self._channels[~there] = _NO_CHANNEL
         self.sent.channels = ffi.from_buffer("int64_t[]", self._channels)
 
-    def _channel_of(self, value: Any) -> int:
+    def _channel_of(self, row: int, value: Any) -> int:
         if value is None or (value == _NO_CHANNEL and type(value) is int):
             return _NO_CHANNEL
-        return channel_number(self._call, value)
+        return channel_number(f"{self._call}: channels, row {row}", value)
 
     def _take_columns(self, properties: Mapping[str, Any]) -> None:
         self.sent.columns = held = self._hold(ffi.new("um_py_column_t[]", max(1, len(properties))))
