@@ -86,7 +86,16 @@ def test_a_program_with_a_budget_is_asked_to_end_when_it_has_used_it() -> None:
 
 def test_what_runs_alone_comes_last_and_with_nothing_beside_it() -> None:
     assert begun_together([job("alone", 99, 0.1, alone=True), job("other", 1, 0.1)]) == ["other"]
-    assert begun_together([job("alone", 1, 0.1, alone=True), job("alone too", 2, 0.1, alone=True)]) == ["alone too"]
+    assert begun_together([job("alone", 1, alone=True), job("alone too", 2, alone=True)]) == ["alone too"]
+
+
+def test_what_is_judged_by_time_and_mostly_waits_runs_beside_its_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "CORES", 2)
+    waits = [job(name, 9, 0.2, alone=True) for name in ("one", "two", "three")]
+    works = job("works", 8, alone=True)
+    assert begun_together([works, *waits]) == ["one", "two"]
+    assert begun_together([works, job("short", 1, 0.1, alone=True)]) == ["works"]
+    assert schedule.next_to_begin([job("other", 9, 0.1)], waits[:1]) is None
 
 
 def test_times_are_kept_and_give_the_share(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ WORKERS = 2 * CORES  # at most: tests with hosts mostly wait
 TESTS_OF_A_WORKER, LONG_TESTS_OF_A_WORKER = 10, 2  # at least: a worker takes half a second of a processor to begin
 LONG_TESTS = ("test_reliable_udp", "test_tshark_", "test_d5_", "test_two_hosts")
 INSIDE_OF_A_JOB, OUTSIDE_OF_A_JOB = 8, 4  # files with one worker, at most; those that run programs often wait
+ALONE_IN_PAIRS = ("test_udp_requirements",)  # a test for each of two transports, which waits for most of the time
 UNKNOWN_SHARE = 0.6  # of a processor: most wait for something
 HANG_SECONDS = 1500.0
 SOAK_HANG_SECONDS = 2 * 3600.0
@@ -130,8 +131,12 @@ def files_jobs(
 
 def alone_jobs(files: Sequence[str], stage: str, env: dict[str, str], seconds: float) -> list[Job]:
     marked = [file for file in files if "mark.alone" in (ROOT / file).read_text()]
-    works = [(Path(file).stem, _work([file], 1, env, "alone", seconds)) for file in marked]
-    return [Job(f"{stage}/{name}/alone", stage, work, alone=True) for name, work in works]
+    jobs = []
+    for file in marked:
+        name = Path(file).stem
+        work = _work([file], 2 if name in ALONE_IN_PAIRS else 1, env, "alone", seconds)
+        jobs.append(Job(f"{stage}/{name}/alone", stage, work, alone=True))
+    return jobs
 
 
 def grouped_jobs(files: Sequence[str], stage: str, env: dict[str, str], seconds: float = HANG_SECONDS) -> list[Job]:

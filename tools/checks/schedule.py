@@ -1,12 +1,12 @@
 """One pool for everything that is to be run: builds, test programs, parts of pytest, fuzz targets.
 
 Jobs have a time and a share of the processors, both from the last recording (tests/times.tsv). The longest begin first;
-a job that works needs a processor, one that mostly waits runs beside those that work; what is judged by time runs with
-nothing beside it, behind the others. Shares are means, and a job that waits in this second leaves its part to others,
-so that one more is begun than would fit. What is given processor seconds, whenever it gets them, runs in the background
-from the time when it can, at a low priority: it fills what the others leave idle, and on a machine that is too slow for
-all of it gets a shorter time rather than none. A job may bring further jobs when it has ended: a build brings the tests
-of its tree.
+a job that works needs a processor, one that mostly waits runs beside those that work; what is judged by time runs
+behind the others, with nothing beside it but what is judged by time, too, and mostly waits as well. Shares are means,
+and a job that waits in this second leaves its part to others, so that one more is begun than would fit. What is given
+processor seconds, whenever it gets them, runs in the background from the time when it can, at a low priority: it fills
+what the others leave idle, and on a machine that is too slow for all of it gets a shorter time rather than none. A job
+may bring further jobs when it has ended: a build brings the tests of its tree.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ TIMES = ROOT / "tests" / "times.tsv"
 UNKNOWN_SECONDS = 20.0
 SLACK = 1.0  # of a processor more than there are; with 0.4, one seventh of two processors was idle
 LEAST_SHARE = 0.05
+QUIET_SHARE = 0.5  # of a processor, for all that runs when what is judged by time does
 JOBS_AT_ONCE = 6 * CORES
 HEARTBEAT_SECONDS = 30.0
 BACKGROUND_LEAST_SECONDS = 3.0
@@ -81,7 +82,9 @@ def fits(job: Job, running: Iterable[Job]) -> bool:
     """Whether the job may begin beside those that run. A job for several processors begins when one is free."""
     beside = list(running)
     if job.alone or any(other.alone for other in beside):
-        return not beside
+        together = [job, *beside]
+        quiet = all(each.alone for each in together) and sum(each.share for each in together) <= QUIET_SHARE
+        return not beside or quiet
     if job.background:
         return sum(other.background for other in beside) < CORES
     ahead = [other for other in beside if not other.background]
