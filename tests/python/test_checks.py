@@ -236,6 +236,16 @@ def test_full_counts_where_an_engine_has_changed_or_nobody_knows() -> None:
     assert changes.engines_changed(None)
     assert changes.engines_changed({"README.md", "csrc/wire/um_lbmc.c"})
     assert not changes.engines_changed({"README.md", "csrc/api/lbm_source.c", "tests/python/test_types.py"})
+    assert changes.engines_changed({"csrc/transport/lbtr/um_lbtr.h"})
+    assert not changes.engines_changed({"csrc/transport/tcp/um_tcp.h", "csrc/transport/smx/um_smx.h"})
+
+
+def test_full_counts_where_what_simulators_include_has_changed() -> None:
+    """Helpers of their own, engines of the core."""
+    assert changes.engines_changed({"tests/c/support/um_test.h"})
+    assert not changes.engines_changed({"tests/c/support/um_test_tls.h"})
+    core = [file for path in ROOT.glob("tests/sim/*_sim.c") for file in changes.code_of(path) if "csrc/core/" in file]
+    assert core and all(changes.engines_changed({file}) for file in core)
 
 
 def test_f27_fuzz_targets_run_longer_where_what_they_include_has_changed() -> None:

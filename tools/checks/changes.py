@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from .process import ROOT
 
-# What the simulators run: their full counts are for changes of it.
+# What the simulators run, beside what they include of other folders: their full counts are for changes of it. Of the
+# transports, those over TCP and over memory have no simulator, nor have the sockets of the others.
 ENGINES = (
     "csrc/base/",
     "csrc/delivery/",
     "csrc/resolver/",
-    "csrc/transport/",
+    "csrc/transport/lbtr/",
+    "csrc/transport/session/",
+    "csrc/transport/stream/",
+    "csrc/transport/unicast/",
     "csrc/wire/",
     "tests/sim/",
-    "tests/c/support/",
 )
 DAY_SECONDS = 86400
 INCLUDE = re.compile(r'^#include [<"]([\w./]+)\.(?:h|c|def)[>"]', re.MULTILINE)
@@ -68,7 +72,15 @@ def changed_files(days: int) -> set[str] | None:
 
 def engines_changed(changed: set[str] | None) -> bool:
     """Whether the simulators have something new to look at."""
-    return changed is None or any(name.startswith(ENGINES) for name in changed)
+    if changed is None or any(name.startswith(ENGINES) for name in changed):
+        return True
+    return not changed.isdisjoint(simulated())
+
+
+@cache
+def simulated() -> frozenset[str]:
+    """The files that simulators include, and what these include in the same folders."""
+    return frozenset().union(*(code_of(path) for path in ROOT.glob("tests/sim/*.[ch]")))
 
 
 def _named(stem: str, folder: str) -> set[str]:
@@ -89,7 +101,7 @@ def _included(file: str) -> set[str]:
 
 
 def code_of(source: Path) -> set[str]:
-    """The files that a fuzz target is made for: what it includes and, in the same folders, what those include in turn.
+    """The files that a fuzz target or simulator is made for: what it includes and, in the same folders, what those do.
     What everything uses, csrc/base, counts for the targets of nothing else.
     """
     own = str(source.relative_to(ROOT))
