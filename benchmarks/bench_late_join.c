@@ -5,7 +5,8 @@
  * all keeps in memory. With the default options, or with those that --fast names.
  *
  * One process: the sending thread, and a context for the source and for each of the
- * receivers, whose clocks are the same. */
+ * receivers, whose clocks are the same. Until the late joiner comes, a receiver without
+ * late join stands in its place: that a message goes to one more is not measured. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -138,7 +139,8 @@ static lbm_rcv_t *receiver(lbm_context_t *ctx, const char *name, bool late, stru
 
 /* The late joiner comes in a thread of its own: the sender keeps its pace while the receiver is made. */
 struct joiner {
-    lbm_context_t *ctx;
+    lbm_context_t *ctx, *before_ctx; /* before: of who stood in its place */
+    lbm_rcv_t *before;
     struct taker *taker;
     lbm_rcv_t *rcv;
 };
@@ -147,6 +149,7 @@ static void *join_late(void *arg)
 {
     struct joiner *joiner = arg;
     on_core(REPLAY_CORE);
+    um_end(joiner->before, NULL, joiner->before_ctx);
     joiner->rcv = receiver(joiner->ctx, "bench/late", true, joiner->taker);
     return NULL;
 }
@@ -275,16 +278,20 @@ static double live_throughput(void)
 
 static void measure(void)
 {
-    static struct taker other, late;
+    static struct taker other, late, standing;
     taker_init(&other);
+    taker_init(&standing);
     taker_init(&late);
     double live = live_throughput();
     on_core(REPLAY_CORE);
     lbm_context_t *sending = context(), *joining = context();
+    struct joiner joiner = {.ctx = joining, .taker = &late, .before_ctx = context()};
+    joiner.before = receiver(joiner.before_ctx, "bench/late", false, &standing);
     on_core(LIVE_CORE);
     lbm_context_t *receiving = context();
     lbm_rcv_t *rcv = receiver(receiving, "bench/late", false, &other);
     lbm_src_t *src = source(sending, "bench/late", true);
+    um_check(um_src_wait_receivers(src, 2, 15000), "um_src_wait_receivers");
     double retaining = send_and_count(src, &other);
     uint64_t sent = run.retained;
     send_paced(src, NULL, run.seconds / 3, &sent);
@@ -293,7 +300,6 @@ static void measure(void)
     double bare_rate, before = p99_us(&other), beside = p99_beside_bare_replay(src, &other, &sent, &bare_rate);
     uint64_t resident = resident_bytes(), missed = sent, joined = bench_now();
     atomic_store(&other.timing, true);
-    struct joiner joiner = {.ctx = joining, .taker = &late};
     pthread_t joins;
     if (pthread_create(&joins, NULL, join_late, &joiner) != 0) {
         bench_die("no thread");
