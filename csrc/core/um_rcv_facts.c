@@ -225,7 +225,7 @@ void um_rcv_ready_changed(void)
 
 int um_receiver_ready_sources(lbm_rcv_t *rcv)
 {
-    return atomic_load(&rcv->topic->ready);
+    return atomic_load(&rcv->ready);
 }
 
 int um_receiver_wait_ready(lbm_rcv_t *rcv, int sources, int timeout_ms)

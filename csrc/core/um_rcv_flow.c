@@ -351,13 +351,18 @@ static void on_loss_timer(struct um_timer *timer, uint64_t now_ns)
 
 /* ---- the end ---- */
 
-static void not_ready(struct um_rcv_flow *flow)
+static void set_ready(struct um_rcv_flow *flow, bool ready)
 {
-    if (flow->ready) {
-        flow->ready = false;
-        atomic_fetch_sub(&um_rcv_source_of(flow)->topic->ready, 1);
-        um_rcv_ready_changed();
+    int by = ready ? 1 : -1;
+    if (flow->ready == ready) {
+        return;
     }
+    flow->ready = ready;
+    atomic_fetch_add(&um_rcv_source_of(flow)->topic->ready, by);
+    for (unsigned i = 0; i < flow->audience->count; i++) {
+        atomic_fetch_add(&flow->audience->receivers[i]->ready, by);
+    }
+    um_rcv_ready_changed();
 }
 
 /* Takers of batches are woken once for all that a read brought. */
@@ -378,6 +383,7 @@ static void count_out(lbm_rcv_t *rcv, void *arg)
     struct um_rcv_flow *flow = arg;
     struct um_dc_stats counts = um_dc_stats(flow->dc);
     um_rcv_count(rcv, &counts, UM_RCV_COUNT_UNTIL);
+    atomic_fetch_sub(&rcv->ready, flow->ready ? 1 : 0);
     if (rcv->hf != NULL && flow->mail == NULL) {
         um_rcv_hf_flow_left(rcv, flow);
     }
@@ -390,7 +396,7 @@ static void stop(struct um_rcv_flow *flow)
     if (flow->reading) {
         read_over(flow);
     }
-    not_ready(flow);
+    set_ready(flow, false);
     if (flow->stream.session != NULL) {
         um_rcv_stream_leave(&flow->stream);
     }
@@ -408,7 +414,7 @@ static void stop(struct um_rcv_flow *flow)
 static void end(struct um_rcv_flow *flow, enum um_rcv_flow_end why)
 {
     uint64_t now_ns = um_loop_now(flow->lane->loop);
-    not_ready(flow);
+    set_ready(flow, false);
     if (flow->bos_seen) {
         um_dc_end(flow->dc, now_ns);
         deliver_event(flow, LBM_MSG_EOS, 0);
@@ -614,12 +620,9 @@ static const struct um_rcv_stream_events STREAM_EVENTS;
  * so at once, and is ready from then on. */
 static void become_ready(struct um_rcv_flow *flow)
 {
-    if (flow->ready || !flow->bos_seen || (flow->opens_session && !flow->proved)) {
-        return;
+    if (flow->bos_seen && (flow->proved || !flow->opens_session)) {
+        set_ready(flow, true);
     }
-    flow->ready = true;
-    atomic_fetch_add(&um_rcv_source_of(flow)->topic->ready, 1);
-    um_rcv_ready_changed();
 }
 
 /* An advertisement can name a genuine session; what comes on it under this topic index is more than that. */
@@ -784,6 +787,8 @@ static void greet(lbm_rcv_t *rcv, void *arg)
     if (flow->bos_seen) {
         um_rcv_deliver_event(rcv, LBM_MSG_BOS, um_rcv_source_of(flow)->topic->base.name, flow);
     }
+    atomic_fetch_add(&rcv->ready, flow->ready ? 1 : 0);
+    um_rcv_ready_changed();
 }
 
 void um_rcv_flow_set_audience(struct um_rcv_flow *flow, struct um_rcv_audience *audience)

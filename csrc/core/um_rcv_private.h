@@ -70,6 +70,7 @@ struct um_rcv_events {
 
 struct lbm_rcv_t_stct {
     _Atomic uint32_t magic; /* any thread reads, also while the object is deleted */
+    atomic_int ready;       /* sources whose session is active and whose flow calls it; any thread reads */
     lbm_context_t *ctx;
     struct um_rcv_topic *topic; /* NULL after deletion */
     struct um_list topic_node;

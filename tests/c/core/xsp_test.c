@@ -523,6 +523,44 @@ TEST(a_sequential_xsp_receives_while_the_application_processes_its_events)
     MUST(lbm_context_delete(sender));
 }
 
+/* Until then its messages would go to the first one alone. */
+TEST(a_source_is_ready_for_a_second_receiver_when_the_xsp_has_heard_of_it)
+{
+    TEST_NEEDS_NET();
+    struct mapper m = {0};
+    struct recorder a = RECORDER_INIT, b = RECORDER_INIT;
+    lbm_context_t *sender = sending_context(), *ctx = world(&m, 0);
+    m.xsps[0] = xsp_with(ctx, "sequential", NULL, NULL);
+    m.count = 1;
+    lbm_src_t *src = net_source(sender, "second");
+    lbm_rcv_t *first = net_recording_receiver(ctx, "second", &a);
+    for (int i = 0; i < HANG_SECONDS * 100 && um_rcv_ready(first) == 0; i++) {
+        MUST(lbm_xsp_process_events(m.xsps[0], 10));
+    }
+    lbm_rcv_t *second = net_recording_receiver(ctx, "second", &b);
+    CHECK_EQ(um_rcv_ready(first), 1);
+    CHECK_EQ(um_rcv_ready(second), 0);
+    CHECK_EQ(um_rcv_wait_ready(second, 1, 0), -1);
+    MUST(lbm_xsp_process_events(m.xsps[0], 10));
+    CHECK_EQ(um_rcv_wait_ready(second, 1, 0), 0);
+    net_send(src, "a");
+    for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&b, LBM_MSG_DATA) == 0; i++) {
+        MUST(lbm_xsp_process_events(m.xsps[0], 10));
+    }
+    CHECK_STR(a.text, "BOS 0=a ");
+    CHECK_STR(b.text, "BOS 0=a ");
+    MUST(lbm_rcv_delete(second));
+    CHECK_EQ(um_rcv_ready(first), 1);
+    MUST(lbm_src_delete(src));
+    for (int i = 0; i < HANG_SECONDS * 100 && um_rcv_ready(first) == 1; i++) {
+        MUST(lbm_xsp_process_events(m.xsps[0], 10));
+    }
+    CHECK_EQ(um_rcv_ready(first), 0);
+    MUST(lbm_rcv_delete(first));
+    end_world(ctx, &m);
+    MUST(lbm_context_delete(sender));
+}
+
 struct processor {
     lbm_xsp_t *xsp;
     atomic_int stop, failed;
