@@ -299,3 +299,11 @@ def test_the_end_of_what_failed_is_told_again_at_the_end(capsys: pytest.CaptureF
     main.repeat_failures(results)
     told = capsys.readouterr().out
     assert told.endswith("x\nthe reason\n== FAILED bad\n") and len(told) < main.LAST_WORDS + 100
+
+
+def test_a_run_leaves_where_its_time_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "TRACE", tmp_path / "build" / "jobs.tsv")
+    results = Pool({}, say=lambda _: None).run([Job("one", "stage", lambda: Tally(passed=1, cpu=0.5))])
+    main.write_trace(results, results[0].began - 2)
+    head, row = main.TRACE.read_text().splitlines()
+    assert head.startswith("# began") and row.split("\t")[0] == "2.0" and row.endswith("\t0.5\tone")

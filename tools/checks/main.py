@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from . import changes, ctests, fuzzing, pytests, record, soak, style
 from .builds import ASAN, FUZZ, RELEASE, TSAN, Tree, build
-from .process import CORES, Tally
+from .process import CORES, ROOT, Tally
 from .schedule import Job, Pool, Result, read_times, write_times
 
 # What each stage needs built before. In the order in which results are listed.
@@ -36,6 +36,7 @@ STAGES: dict[str, Tree | None] = {
 SOAK_STAGES = ("build", "sim", "kills", "mutations", "python", "spark", "fuzz")  # those with longer counts
 CHECK_STAGES = ("build", "format", "lint", "c", "python")
 ONLY_SOAK = ("sim", "kills", "mutations")
+TRACE = ROOT / RELEASE.folder / "jobs.tsv"
 LAST_WORDS = 20_000  # characters of what failed, told again at the end, shared by the jobs
 SIM_PART_UNCHANGED, SIM_PART_CHECK, SIM_PART_SANITIZED = 4, 20, 50
 
@@ -155,6 +156,14 @@ def keep_times(plan: Plan, results: Sequence[Result], everything: bool) -> None:
     write_times({name: row for name, row in plan.times.items() if lasts(name)} | new)
 
 
+def write_trace(results: Sequence[Result], begin: float) -> None:
+    """Where the time of the run went: when each job began, its seconds, its processor seconds."""
+    times = (f"{each.began - begin:.1f}\t{each.seconds:.1f}\t{each.tally.cpu:.1f}" for each in results)
+    rows = (f"{took}\t{each.job.name}\n" for took, each in zip(times, results, strict=True))
+    TRACE.parent.mkdir(exist_ok=True)
+    TRACE.write_text("# began\tseconds\tprocessor seconds\tjob\n" + "".join(rows))
+
+
 def repeat_failures(results: Sequence[Result]) -> None:
     """What failed was told when it happened, long ago; its end is told once more where a reader of a log begins."""
     failed = [each for each in results if each.tally.failed]
@@ -205,6 +214,7 @@ def main() -> int:
     for each in stages:
         print(f"== {each.name}: {each.tally} in {each.seconds:.0f} s of the processors", flush=True)
         total.add(each.tally)
+    write_trace(results, begin)
     if arguments.record:
         keep_times(plan, results, everything=not (arguments.stage or arguments.only))
     if plan.soak:

@@ -52,6 +52,7 @@ class Result:
     job: Job
     tally: Tally
     seconds: float
+    began: float = 0.0  # on the monotonic clock
 
 
 def read_times(path: Path = TIMES) -> dict[str, tuple[float, float]]:
@@ -168,7 +169,7 @@ class Pool:
             tally = job.work()
         except Exception as error:
             tally = Tally(failed=1, complaints=[f"{job.name}: {type(error).__name__}: {error}"])
-        self._ended.put(Result(job, tally, time.monotonic() - begin))
+        self._ended.put(Result(job, tally, time.monotonic() - begin, begin))
 
     def _take(self, seconds: float) -> None:
         try:
