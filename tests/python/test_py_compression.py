@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import re
@@ -174,6 +175,7 @@ def test_a_stranger_without_the_hello_is_closed_and_named(words: bytes, said: py
 def test_a_silent_stranger_is_closed_in_time_and_holds_up_nobody(greets: bool, said: pytest.LogCaptureFixture) -> None:
     with Context(IMPATIENT) as ctx, Source(ctx, "silent") as source, Receiver(ctx, "silent") as receiver:
         source.wait_receivers(1, HANG)
+        before = source.counts().session_unopened  # the receiver may have been late, too, and have come again
         with lz4_peers.connect(port_of(source)) as peer:
             if greets:
                 peer.send(HELLO[:7])
@@ -181,7 +183,7 @@ def test_a_silent_stranger_is_closed_in_time_and_holds_up_nobody(greets: bool, s
             assert bytes(taken(receiver)) == b"meanwhile"
             assert peer.closed() == HELLO
         wait_said(said, "negotiate timeout with peer")
-        assert (source.receivers(), source.counts().session_unopened) == (1, 1)
+        assert (source.receivers(), source.counts().session_unopened) == (1, before + 1)
 
 
 @pytest.mark.parametrize(
@@ -254,11 +256,13 @@ def test_a_source_that_does_not_negotiate_is_left_and_tried_again(speaks: bytes)
         with lz4_peers.accept(listening) as peer:
             peer.send(speaks)
             assert peer.closed() == HELLO
-        lz4_peers.advertise("stalls", listening.getsockname()[1], 77)
-        with lz4_peers.accept(listening) as peer:
-            peer.greet()
-            peer.send(frame(message(77, 0, b"at last")))
-            assert bytes(taken(receiver)) == b"at last"
+        while True:
+            lz4_peers.advertise("stalls", listening.getsockname()[1], 77)
+            with lz4_peers.accept(listening) as peer, contextlib.suppress(EOFError, ConnectionError):
+                peer.greet()  # within the time, or again
+                peer.send(frame(message(77, 0, b"at last")))
+                assert bytes(taken(receiver)) == b"at last"
+                break
 
 
 # -- independent request ports, and clients of ours --
@@ -278,15 +282,17 @@ def test_a_request_port_that_stalls_is_left_and_tried_again() -> None:
         ctx.send_immediate(f"TCP:127.0.0.1:{listening.getsockname()[1]}", b"kept")
         with lz4_peers.accept(listening) as peer:
             assert peer.closed() == HELLO
-        with lz4_peers.accept(listening) as peer:
-            peer.greet()
-            assert next(peer.messages()).endswith(b"kept")
+        while True:
+            with lz4_peers.accept(listening) as peer, contextlib.suppress(EOFError, ConnectionError):
+                peer.greet()  # within the time, or again
+                assert next(peer.messages()).endswith(b"kept")
+                break
 
 
 def test_our_request_port_takes_frames_of_others_and_closes_those_that_are_wrong(
     said: pytest.LogCaptureFixture,
 ) -> None:
-    with Context(IMPATIENT) as ctx, ImmediateReceiver(ctx) as receiver:
+    with Context(LZ4) as ctx, ImmediateReceiver(ctx) as receiver:
         port = int(ctx.immediate_target.split(":")[2])
         with lz4_peers.connect(port) as peer:
             peer.greet()
@@ -295,15 +301,16 @@ def test_our_request_port_takes_frames_of_others_and_closes_those_that_are_wrong
             peer.send(struct.pack(">HH", 9, 3) + b"abc")
             peer.closed()
             wait_said(said, "CoreApi-9565-23")
-        with lz4_peers.connect(port) as silent:
+        with lz4_peers.connect(port) as plain:
+            plain.send(message(0, 0, b"plain"))
+            assert plain.closed() in (HELLO, b"")
+            wait_said(said, "Core-9565-38")
+        assert receiver.recv(timeout=0) is None
+
+
+def test_our_request_port_closes_who_says_nothing(said: pytest.LogCaptureFixture) -> None:
+    with Context(IMPATIENT) as ctx, ImmediateReceiver(ctx) as receiver:
+        with lz4_peers.connect(int(ctx.immediate_target.split(":")[2])) as silent:
             assert silent.closed() == HELLO
-
-        def named() -> bool:  # a line a second
-            with lz4_peers.connect(port) as plain:
-                plain.send(message(0, 0, b"plain"))
-                assert plain.closed() in (HELLO, b"")
-            logs.flush()
-            return "Core-9565-38" in said.text
-
-        until(named)
+        wait_said(said, "negotiate timeout with peer")
         assert receiver.recv(timeout=0) is None

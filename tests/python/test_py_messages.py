@@ -178,9 +178,8 @@ def test_interrupted_dispatch_loses_nothing_wherever_the_interrupt_comes() -> No
             signal.signal(signal.SIGALRM, old)
         sender.join()
         assert interrupts > 10
-        begin = got[0]
         # A message whose callback is interrupted counts as given: it may be missing in the list, others may not.
-        assert got == sorted(set(got)) and begin + count - 1 - got[-1] <= 1
+        assert got == sorted(set(got)) and got[-1] < count
         assert count - len(got) <= interrupts
 
 

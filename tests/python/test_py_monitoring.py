@@ -104,15 +104,19 @@ def test_what_a_context_publishes_is_what_it_has_counted(form: Any, transport: A
             publisher = publish(
                 ctx, 1, application="orders", format=form, transport=transport, transport_options=options
             )
-            found = until_all(monitor, {ContextRecord, SourceRecord, ReceiverRecord})
-            (theirs,) = receiver.stats()
-            told = found[ReceiverRecord]
-            assert isinstance(told, ReceiverRecord) and told.transport == "tcp" and told.source == theirs.source
-            assert told.values == {name: getattr(theirs, name) for name in told.values}
-            ours, about = source.stats(), found[SourceRecord]
-            assert isinstance(about, SourceRecord) and about.values == {
-                name: getattr(ours, name) for name in about.values
-            }
+            found: dict[type, Record] = {}
+
+            def told_what_it_has_counted() -> bool:  # a packet of the transport may come between
+                found.update(until_all(monitor, {ContextRecord, SourceRecord, ReceiverRecord}))
+                (theirs,) = receiver.stats()
+                ours, told, about = source.stats(), found[ReceiverRecord], found[SourceRecord]
+                assert isinstance(told, ReceiverRecord) and told.transport == "tcp" and told.source == theirs.source
+                assert isinstance(about, SourceRecord)
+                return told.values == {name: getattr(theirs, name) for name in told.values} and about.values == {
+                    name: getattr(ours, name) for name in about.values
+                }
+
+            until(told_what_it_has_counted)
             assert {(each.attributes.application, each.attributes.process_id) for each in found.values()} == {
                 ("orders", os.getpid())
             }

@@ -107,9 +107,9 @@ def test_a_full_disk_is_told_once_and_recording_goes_on(tmp_path: Path) -> None:
             until(lambda: recorder.stats().messages == 50)
             with contextlib.suppress(OSError):
                 ballast.write_bytes(bytes(2 << 20))
-            while recorder._queue.dropped == 0:
+            while recorder._queue.dropped == 0:  # no more is under way than the disk has room for afterwards
                 send(10)
-                time.sleep(0.001)
+                until(lambda: recorder.receiver.counts().delivered >= sent)
             until(lambda: len(told.of("disk", "dropping")) == 2)
             assert "No space left" in told.texts("disk")[0]
             ballast.unlink()
@@ -165,9 +165,10 @@ def test_a_disk_that_stands_still_stops_nobody(tmp_path: Path, monkeypatch: pyte
             for _ in range(2):
                 drops, recordings = len(told.of("dropping")), len(told.of("recording"))
                 go_on.clear()
-                while len(told.of("dropping")) == drops:
+                while len(told.of("dropping")) == drops:  # and nothing is under way afterwards
                     source.send(bytes(1000), flush=True)
                     sent += 1
+                    until(lambda sent=sent: recorder.receiver.counts().delivered >= sent)  # type: ignore[misc]
                 go_on.set()
                 until(lambda: recorder.stats().queued_bytes == 0)
                 while len(told.of("recording")) == recordings:

@@ -410,7 +410,7 @@ def test_age_size_and_consumers_together(tmp_path: Path) -> None:
     assert sum(each.bytes for each in after) <= limit and set(after) < set(unread)
     with recording(tmp_path, "^nothing$", consumers=["x", "y"], retain_seconds=0) as recorder:
         until(lambda: Recording(tmp_path).segments() == [])
-        assert recorder.stats().removed == len(after)
+        until(lambda: recorder.stats().removed == len(after))  # counted when the manifest says so already
 
 
 def test_recording_goes_on_behind_what_was_removed(tmp_path: Path) -> None:
@@ -422,7 +422,8 @@ def test_recording_goes_on_behind_what_was_removed(tmp_path: Path) -> None:
         source.flush()
         with recording(tmp_path, retain_seconds=0) as recorder:
             until(lambda: recorder.stats().messages == 100)
-            until(lambda: recorder.stats().removed >= 1)
+            until(lambda: sum(line["messages"] for line in lines(tmp_path) if line["op"] == "segment") == 100)
+            until(lambda: Recording(tmp_path).segments() == [])
         source.send(b"100", flush=True)
         with recording(tmp_path) as recorder:
             until(lambda: recorder.stats().messages == 1)
@@ -441,7 +442,7 @@ def test_k5_what_every_consumer_has_read_is_removed(tmp_path: Path) -> None:
         assert len(payloads(tmp_path, "b")) == 1000
         commit(tmp_path, "slow", everything)
         until(lambda: Recording(tmp_path).segments() == [])
-        assert recorder.stats().removed >= 2
+        until(lambda: recorder.stats().removed >= 2)  # counted when the manifest says so already
     assert committed(tmp_path, "slow") == everything and files(tmp_path, ".arrow") == []
 
 

@@ -265,9 +265,9 @@ with Context(default_interface="127.0.0.1") as ctx, EventQueue() as queue:
 
 
 def test_garbage_collection_in_any_order(request: pytest.FixtureRequest) -> None:
+    gc.collect()
     before = um_cffi.object_counts()
     seed = random.Random(1)
-    gc.collect()
     gc.freeze()  # what is there already need not be searched again and again
     request.addfinalizer(gc.unfreeze)
     for _ in range(scaled(30)):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hosts import SLOW, Process, program
+from hosts import SLOW, Process, free_port, program
 from srs_client import FLOOD, HANG, RDR, RIR, WIR, SrsClient, frame
 
 Start = Callable[..., tuple[Process, int]]
@@ -93,9 +93,7 @@ def test_a_client_that_returns_in_time_is_not_noticed_by_others(start: Start) ->
 
 
 def test_a_restarted_service_learns_everything_from_its_clients(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     path = tmp_path / "srs.xml"
     path.write_text(f"<um-srs><srs><interface>127.0.0.1</interface><port>{port}</port></srs></um-srs>")
     for turn in range(2):

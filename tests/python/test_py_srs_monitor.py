@@ -377,6 +377,7 @@ def test_a_flood_of_commands_is_bounded_and_resolution_goes_on(service: Start) -
         told.batch(told.want(RIR, "orders"))
         for _ in range(2000):
             stranger.send_immediate(monitored.target, b'{"commandMessageType":"REPORT_MONITOR_INFO"')
+        assert stranger.request_immediate(monitored.target, b"[]", timeout=HANG).result().data  # all have been read
         monitored.process.expect("SRS-um-18: a command of .* was not answered")
         source.batch(source.sir(1, "orders"))
         told.wait(lambda: len(told.sources) == 1)

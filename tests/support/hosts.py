@@ -5,10 +5,13 @@ A namespace is made with `ip netns`, under a name of this process, and removed a
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import random
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -24,6 +27,16 @@ def program(name: str) -> str:
     path = BUILD / "bin" / name
     assert path.exists(), f"{path} is not built; run make build"
     return str(path)
+
+
+def free_port() -> int:
+    """A TCP port that nobody has, below those that the kernel gives to connections: one of them cannot take it while
+    the server that it is for is away, or has not been started yet."""
+    while True:
+        port = random.randrange(20_000, 27_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def ip(*arguments: str) -> None:

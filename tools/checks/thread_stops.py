@@ -3,7 +3,7 @@
 Those of the Python processes and the C test programs below PID, for up to LONGEST seconds, until PID has gone.
 SIGSTOP stops all threads of a process together, which says nothing about tests inside one process: here one thread is
 late while the others go on. A process of its own, because its tracees must not be children that somebody else waits
-for. Ptrace serves one tracer at a time: not for the address sanitizer, whose look for leaks uses it too.
+for. Ptrace serves one tracer at a time: with the address sanitizer nobody may look for leaks, which uses it, too.
 """
 
 from __future__ import annotations
