@@ -327,8 +327,8 @@ CONTEXT_RECORD = r"^Context statistics received from P at "
 @pytest.mark.parametrize(
     "name, flags, pattern",
     [
-        ("lbmmsrc", ("--monitor-src=1", "-M", 3, "-S", 2, "-T", 1), SOURCE),
-        ("lbmstrm", ("--monitor-src=1", "-S", 2, "-M", 3), SOURCE),
+        ("lbmmsrc", ("--monitor-src=1", "-M", 3, "-S", 2, "-T", 1, "-L", 3600), SOURCE),
+        ("lbmstrm", ("--monitor-src=1", "-S", 2, "-M", 3, "-L", 3600), SOURCE),
         ("lbmrcv", ("--monitor-ctx=1", "t"), CONTEXT_RECORD),
         ("lbmrcvq", ("--monitor-evq=1", "t"), QUEUE_RECORD),
         ("lbmwrcv", ("--monitor-ctx=1", "^t"), CONTEXT_RECORD),

@@ -49,7 +49,9 @@ def test_lbmsrc_and_lbmrcv_over_shared_memory(host: Host, loopback_config: Confi
     config = loopback_config("source transport lbtipc", "source transport_lbtipc_behavior receiver_paced")
     receiver = host.start("lbmrcv", "-c", config, "-S", "-V", "news")
     receiver.expect("Immediate messaging target")
-    source = host.start("lbmsrc", "-c", config, "-V", "-M", 20000, "-L", 1, "-l", 100, "news")
+    source = host.start("lbmsrc", "-c", config, "-d", 3600, "-V", "-M", 20000, "-L", 1, "-l", 100, "news")
+    receiver.expect("Beginning of Transport Session")
+    source.go_on()
     source.finish()
     got = receiver.finish()
     assert re.search("^Messages received : 20000$", got, re.MULTILINE), got[-2000:]
@@ -141,7 +143,7 @@ def test_a_receiver_ends_with_eos_when_its_source_is_killed_and_finds_the_next_o
         wait_for(told("Beginning", count))
         source.signal(signal.SIGKILL)
         wait_for(told("End", count))
-    assert [name for name in objects(directory) if not name.endswith("_0")] == []
+    wait_for(lambda: [name for name in objects(directory) if not name.endswith("_0")] == [])
     receiver.signal(signal.SIGKILL)
 
 

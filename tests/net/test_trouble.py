@@ -10,6 +10,8 @@ import pytest
 from hosts import Host, Process
 
 Config = Callable[..., str]
+BEGIN = "Beginning of Transport Session"
+WAITS = ("-d", 3600, "-L", 3600)  # until it is told to go on
 
 
 @pytest.fixture
@@ -100,19 +102,23 @@ def test_f28_no_multicast_route_is_survived_on_a_named_interface(no_network: Hos
     config = loopback_config()
     receiver = no_network.start("lbmrcv", "-c", config, "-r", 1, "t")
     receiver.expect("Immediate messaging target")
-    source = no_network.start("lbmsrc", "-c", config, "-M", 1, "-d", 2, "-L", 0, "t")
-    assert "resolver_multicast_interface" not in source.finish()
+    source = no_network.start("lbmsrc", "-c", config, *WAITS, "-M", 1, "t")
+    receiver.expect(BEGIN)
+    source.go_on()
     assert "Quitting.... received 1 messages" in receiver.finish()
+    assert "resolver_multicast_interface" not in source.stop_lingering()
 
 
 def test_f28_no_interface_for_multicast_is_reported_and_survived(no_network: Host) -> None:
     """No interface is named and only loopback is there: it is taken, with one warning that names the option."""
     receiver = no_network.start("lbmrcv", "-r", 1, "t")
     receiver.expect("Immediate messaging target")
-    source = no_network.start("lbmsrc", "-M", 1, "-d", 2, "-L", 0, "t")
-    warnings = re.findall(r"^.*Core-5688-4107: .*; set (\w+) to choose$", source.finish(), re.MULTILINE)
-    assert warnings == ["resolver_multicast_interface"], source.output
+    source = no_network.start("lbmsrc", *WAITS, "-M", 1, "t")
+    receiver.expect(BEGIN)
+    source.go_on()
     assert "Quitting.... received 1 messages" in receiver.finish()
+    warnings = re.findall(r"^.*Core-5688-4107: .*; set (\w+) to choose$", source.stop_lingering(), re.MULTILINE)
+    assert warnings == ["resolver_multicast_interface"], source.output
 
 
 def test_unreachable_lbmrd_is_survived(host: Host, loopback_config: Config) -> None:

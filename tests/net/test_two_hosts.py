@@ -15,6 +15,8 @@ Config = Callable[..., str]
 Pair = tuple[Host, Host]
 EMPTY = ""  # the hosts have one interface that fits; nothing needs to be set
 FULL = bool(os.environ.get("UM_SOAK"))
+BEGIN = "Beginning of Transport Session"
+WAITS = ("-d", 3600, "-L", 3600)  # until it is told to go on
 
 
 def test_messages_cross_the_cable(two_hosts: Pair, loopback_config: Config) -> None:
@@ -22,9 +24,11 @@ def test_messages_cross_the_cable(two_hosts: Pair, loopback_config: Config) -> N
     config = loopback_config(base=EMPTY)
     receiver = right.start("lbmrcv", "-c", config, "-r", 1000, "-O", "news")
     receiver.expect("Immediate messaging target")
-    source = left.start("lbmsrc", "-c", config, "-M", 1000, "-d", 2, "-L", 1, "news")
-    source.finish()
+    source = left.start("lbmsrc", "-c", config, *WAITS, "-M", 1000, "news")
+    receiver.expect(BEGIN)
+    source.go_on()
     got = receiver.finish()
+    source.stop_lingering()
     assert "Quitting.... received 1000 messages\n" in got
     assert re.search(r"^\[news\]\[TCP:10\.9\.8\.1:\d+:[0-9a-f]{8}\[\d+\]\], Beginning", got, re.MULTILINE)
 
@@ -40,8 +44,11 @@ def test_d5_resolution_through_lbmrd_with_multicast_blocked(two_hosts: Pair, loo
     config = loopback_config("context resolver_unicast_daemon 10.9.8.1:15380", base=EMPTY)
     receiver = right.start("lbmrcv", "-c", config, "-r", 500, "-O", "news")
     receiver.expect("Immediate messaging target")
-    left.start("lbmsrc", "-c", config, "-M", 500, "-d", 2, "-L", 1, "news").finish()
+    source = left.start("lbmsrc", "-c", config, *WAITS, "-M", 500, "news")
+    receiver.expect(BEGIN)
+    source.go_on()
     assert "Quitting.... received 500 messages\n" in receiver.finish()
+    source.stop_lingering()
 
 
 def test_lbmrd_killed_and_restarted(two_hosts: Pair, loopback_config: Config) -> None:
@@ -88,18 +95,20 @@ def test_stopped_receiver_holds_the_source_and_loses_nothing(two_hosts: Pair, lo
     messages = 2000000 if FULL else 300000
     receiver = right.start("lbmrcv", "-c", config, "-r", messages, "-O", "news")
     receiver.expect("Immediate messaging target")
-    source = left.start("lbmsrc", "-c", config, "-M", messages, "-l", 1000, "-d", 2, "-L", 2, "news")
-    receiver.expect("Beginning of Transport Session")
-    source.expect("^Sending ")
+    source = left.start("lbmsrc", "-c", config, *WAITS, "-M", messages, "-l", 1000, "news")
+    receiver.expect(BEGIN)
     receiver.suspend()
+    source.go_on()
+    source.expect("^Sending ")
     time.sleep(4)
     assert not re.search(
         "^Sent ", source.output, re.MULTILINE
     )  # 300 MB do not fit into socket buffers: flow control holds the source
     assert source.popen.poll() is None
     receiver.signal(signal.SIGCONT)
-    source.finish(300)
+    source.expect("^Lingering", 300)
     got = receiver.finish(300)
+    source.stop_lingering()
     assert f"Quitting.... received {messages} messages\n" in got
     assert "misordered" not in got
 
@@ -109,14 +118,16 @@ def test_link_down_and_up(two_hosts: Pair, loopback_config: Config) -> None:
     config = loopback_config(base=EMPTY)
     receiver = right.start("lbmrcv", "-c", config, "-r", 6000, "-O", "news")
     receiver.expect("Immediate messaging target")
-    source = left.start("lbmsrc", "-c", config, "-M", 6000, "-P", 1, "-d", 2, "-L", 2, "news")
-    receiver.expect("Beginning of Transport Session")
+    source = left.start("lbmsrc", "-c", config, *WAITS, "-M", 6000, "-P", 1, "news")
+    receiver.expect(BEGIN)
+    source.go_on()
     ip("-n", left.name, "link", "set", "eth0", "down")
     time.sleep(1.5)
     ip("-n", left.name, "link", "set", "eth0", "up")
     left.route_multicast("eth0")
-    source.finish(120)
+    source.expect("^Lingering", 120)
     got = receiver.finish(120)
+    source.stop_lingering()
     assert "Quitting.... received 6000 messages\n" in got
     assert "misordered" not in got
 
@@ -128,21 +139,22 @@ def test_ten_million_small_messages_to_two_receivers(host: Host, loopback_config
     receivers = [host.start("lbmrcv", "-c", config, "-r", messages, "-O", "news") for _ in range(2)]
     for receiver in receivers:
         receiver.expect("Immediate messaging target")
-    source = host.start("lbmsrc", "-c", config, "-M", messages, "-l", 32, "-d", 3, "-L", 2, "news")
+    source = host.start("lbmsrc", "-c", config, *WAITS, "-M", messages, "-l", 32, "news")
     for receiver in receivers:
-        receiver.expect("Beginning of Transport Session")
+        receiver.expect(BEGIN)
+    source.go_on()
     source.expect("^Sending ")
     processes = [source, *receivers]
     sizes: list[list[int]] = []
     while "Sent " not in source.output and source.popen.poll() is None:
         sizes.append([process.resident_kib() for process in processes])
         time.sleep(0.05)
-    source.finish(600)
     for receiver in receivers:
         got = receiver.finish(600)
         assert f"Quitting.... received {messages} messages\n" in got
         assert "misordered" not in got
         record(f"{messages} messages of 32 bytes to two subscribers", "all delivered in order, none twice")
+    source.stop_lingering()
     settled = sizes[len(sizes) // 10 :]
     if len(settled) > 2 and not os.environ.get("UM_SANITIZED"):
         for number, process in enumerate(processes):
@@ -158,9 +170,12 @@ def test_ten_million_small_messages_to_two_receivers(host: Host, loopback_config
 def test_ten_thousand_topics(host: Host, loopback_config: Config) -> None:
     config = loopback_config()
     topics = 10000
-    receiver = host.start("lbmmrcv", "-c", config, "-R", topics)
+    receiver = host.start("lbmmrcv", "-c", config, "-R", topics, "-v")
     receiver.expect("Will start calculating", 120)
-    source = host.start("lbmmsrc", "-c", config, "-S", topics, "-M", 2 * topics, "-d", 30, "-L", 5)
-    source.finish(300)
+    source = host.start("lbmmsrc", "-c", config, *WAITS, "-S", topics, "-M", 2 * topics)
+    receiver.expect_times(BEGIN, topics, 300)
+    source.go_on()
+    receiver.expect_times(", 25 bytes$", 2 * topics, 300)
+    source.stop_lingering()
     receiver.signal(signal.SIGTERM)
     assert f"received {2 * topics} messages" in receiver.finish(120)

@@ -223,7 +223,8 @@ def test_m9_data_flows_soon_after_the_link_is_up_again(star: Star, tmp_path: Pat
     streams = both_streams(star, tmp_path, messages, "-s", 200, "-r", 1000, "-f", 1)
     for stream in streams.values():
         stream.go()
-    time.sleep(1)
+    for stream in streams.values():
+        stream.sinks[0].wait_for_more(100)  # most are still to be sent
     if where == "source":
         star.unplug(0)
     else:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from monitoring_records import one_of_each
-from pairs import HANG, loopback, until
+from pairs import HANG, collect, loopback, until
 
 from um_cffi import InvalidArgument, Receiver, Source
 from um_cffi.monitoring import (
@@ -74,11 +74,7 @@ def process_that_is_watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 
         until(lambda: told(0))
         source.send_many([b"x" * 64] * COUNT, flush=True)
-        got = 0
-        while got < COUNT:
-            batch = receiver.recv_batch(timeout=HANG)
-            assert batch is not None
-            got += len(batch)
+        collect(receiver, COUNT)
         (stats,) = ctx.receiver_stats()
         assert isinstance(stats, LbtrmReceiverStats)
         until(lambda: told(COUNT))
