@@ -188,7 +188,7 @@ def test_it_says_when_the_page_is_gone_and_comes_back_by_itself(seen: Any) -> No
 
     with page() as served:
         opened(seen, served, "/", "Who is connected to whom")
-        assert live() == "on"
+        wait(lambda: live() == "on")
         port = served.port
     wait(lambda: live() == "off")
     with page(port=port):

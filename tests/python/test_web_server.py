@@ -253,7 +253,7 @@ def _asked(served: Page) -> dict[str, int]:
 
 
 def test_more_requests_than_an_address_may_make() -> None:
-    with page(rate=5.0, burst=20.0) as served:
+    with page(rate=0.1, burst=20.0) as served:
         statuses = [served.get("/api/overview")[0] for _ in range(60)]
         assert statuses[:15] == [200] * 15 and statuses.count(429) > 20
         assert served.health()["requests_limited"] >= statuses.count(429)

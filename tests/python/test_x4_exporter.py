@@ -152,7 +152,7 @@ def test_x4_a_client_that_goes_within_an_answer_is_counted() -> None:
 
 def test_x4_a_thousand_clients_are_refused_beyond_the_limit_and_others_served_afterwards() -> None:
     async def test() -> None:
-        async with serving(HttpLimits(clients=20, clients_of_host=20)) as (server, port):
+        async with serving(HttpLimits(clients=20, clients_of_host=20, read=2 * HANG)) as (server, port):
             clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1000)]
             await until(lambda: server.counts.too_many == 980)
             assert server._open == 20

@@ -55,7 +55,8 @@ def case_s2_sent_delivered_lost_and_discarded_can_be_read() -> None:
         everything = WildcardReceiver(receiving, "^news$", lambda message: None)
         source = Source(sending, "news")
         source.wait_receivers(1, HANG)
-        until(lambda: everything.counts().sources == 1)
+        receiver.wait_ready(1, HANG)
+        everything.wait_ready(1, HANG)
         for number in range(100):
             source.send(b"%03d" % number)
         source.flush()

@@ -125,7 +125,13 @@ def publish(folder: Path, count: int, percent: int) -> dict[str, int]:
             for symbol in SYMBOLS
         ]
         with Recorder(
-            receiving, folder, "^Ticks/", segment_seconds=0.5, flush_seconds=0.05, source_timestamp=SENT
+            receiving,
+            folder,
+            "^Ticks/",
+            segment_seconds=0.5,
+            flush_seconds=0.05,
+            source_timestamp=SENT,
+            options={"transport_lbtrm_nak_generation_interval": 60_000},  # asks as long as a test may take
         ) as recorder:
             recorder.receiver.wait_ready(len(sources), HANG)
             if percent:
