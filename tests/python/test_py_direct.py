@@ -251,7 +251,7 @@ def start():
 start()
 gc.collect()
 with loopback() as sending, Source(sending, "news", options={"transport": "lbtsmx"}) as source:
-    source.wait_receivers(1, 60)
+    source.wait_receivers(1, 600)
     for number in range(50):
         source.send(b"%d" % number)
         if number % 10 == 0:
@@ -277,7 +277,7 @@ with loopback() as sending, loopback() as receiving:
             tries.append(error)
     receiver = Receiver(receiving, "news", on_message, direct=True)
     source = Source(sending, "news", options={"transport": "lbtsmx"})
-    source.wait_receivers(1, 60)
+    source.wait_receivers(1, 600)
     for number in range(1000):
         source.send(bytes(100))
     until(lambda: len(tries) >= 1000)

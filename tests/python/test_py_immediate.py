@@ -12,7 +12,7 @@ from typing import Literal
 
 import pytest
 from fixtures import WITHOUT_MULTICAST
-from pairs import until
+from pairs import HANG, until
 
 import um_cffi
 from um_cffi import (
@@ -36,7 +36,6 @@ from um_cffi.testing import set_loss_rate
 
 LOCAL = {"default_interface": "127.0.0.1/32", "resolver_multicast_interface": "127.0.0.1/32"}
 LISTENING = {**LOCAL, "mim_address": "224.10.10.21"}
-HANG = 60  # seconds; only catches hangs
 multicast = pytest.mark.skipif(WITHOUT_MULTICAST, reason="the messages are multicast")
 
 
@@ -277,7 +276,7 @@ def run_until(asleep: Context, over: threading.Event) -> threading.Thread:
 @pytest.fixture
 def without_looking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for room and is not told of it waits for longer than a test."""
-    monkeypatch.setattr("um_cffi._room.SLICE_MS", 10 * HANG * 1000)
+    monkeypatch.setattr("um_cffi._room.SLICE_MS", int(10 * HANG * 1000))
     monkeypatch.setattr("um_cffi._room._CHECK", 10 * HANG)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from monitoring_records import one_of_each
-from pairs import until
+from pairs import HANG, until
 
 from um_cffi import Context, InvalidArgument, Receiver, Source, config
 from um_cffi.monitoring import (
@@ -34,17 +34,17 @@ LOCAL = {"default_interface": "127.0.0.1", "resolver_multicast_port": RESOLVER_P
 
 def test_records_come_by_the_topic_of_statistics() -> None:
     with Context(options=LOCAL) as ctx, Monitor(ctx) as monitor, Source(ctx, TOPIC) as source:
-        source.wait_receivers(timeout=60)
+        source.wait_receivers(timeout=HANG)
         for each in EACH:
             source.send(encode(each, "pb"))
         source.send(b"garbage", flush=True)
         found: list[Arrival] = []
         while len(found) < len(EACH):
-            found += monitor.poll(timeout=60)
+            found += monitor.poll(timeout=HANG)
         assert [each.record for each in found] == EACH
         assert {each.origin for each in found} == {"127.0.0.1"}
         while monitor.counts().packets < len(EACH) + 1:
-            monitor.poll(timeout=60)
+            monitor.poll(timeout=HANG)
         assert monitor.counts().malformed["short"] == 1 and monitor.counts().dropped == 0
 
 
@@ -55,8 +55,8 @@ def test_records_come_by_a_pattern_and_on_an_event_loop() -> None:
             Monitor(ctx, pattern="^/mine/.*") as monitor,
             Source(ctx, "/mine/a") as source,
         ):
-            waiting = asyncio.ensure_future(monitor.apoll(60))
-            await source.await_receivers(timeout=60)
+            waiting = asyncio.ensure_future(monitor.apoll(HANG))
+            await source.await_receivers(timeout=HANG)
             source.send(encode(EACH[0]), flush=True)
             return await waiting
 
@@ -66,11 +66,11 @@ def test_records_come_by_a_pattern_and_on_an_event_loop() -> None:
 def test_a_fleet_is_made_of_what_comes() -> None:
     fleet = Fleet()
     with Context(options=LOCAL) as ctx, Monitor(ctx) as monitor, Source(ctx, TOPIC) as source:
-        source.wait_receivers(timeout=60)
+        source.wait_receivers(timeout=HANG)
         for each in EACH:
             source.send(encode(each), flush=True)
         while fleet.counts.records < len(EACH):
-            for arrival in monitor.poll(timeout=60):
+            for arrival in monitor.poll(timeout=HANG):
                 fleet.add(arrival.record, now=0.0, origin=arrival.origin)
     assert (fleet.summary()["processes"], len(fleet)) == (1, 6), "one of each kind, as the session is the same"
 
@@ -84,7 +84,7 @@ def until_all(monitor: Monitor, kinds: set[type]) -> dict[type, Record]:
     """The last record of each of these kinds, when there is one of each."""
     found: dict[type, Record] = {}
     while not kinds <= set(found):
-        for arrival in monitor.poll(timeout=60):
+        for arrival in monitor.poll(timeout=HANG):
             found[type(arrival.record)] = arrival.record
     return found
 
@@ -93,7 +93,7 @@ def until_all(monitor: Monitor, kinds: set[type]) -> dict[type, Record]:
 @pytest.mark.parametrize("transport", ["lbm", "udp"])
 def test_what_a_context_publishes_is_what_it_has_counted(form: Any, transport: Any) -> None:
     with Context(options=LOCAL) as ctx, Source(ctx, "prices") as source, Receiver(ctx, "prices") as receiver:
-        source.wait_receivers(timeout=60)
+        source.wait_receivers(timeout=HANG)
         for _ in range(10):
             source.send(b"x", flush=True)
         until(lambda: receiver.counts().delivered == 10)
@@ -158,9 +158,9 @@ def test_records_by_the_options_of_a_context_alone() -> None:
         ctx = stack.enter_context(Context(options=monitored))
         source = stack.enter_context(Source(ctx, "prices"))
         stack.enter_context(Receiver(ctx, "prices", monitor_interval=1))
-        source.wait_receivers(timeout=60)
+        source.wait_receivers(timeout=HANG)
         while not any(fleet.topics(each) for each in fleet.objects("receiver")):
-            for arrival in monitor.poll(timeout=60):
+            for arrival in monitor.poll(timeout=HANG):
                 fleet.add(arrival.record, now=0.0, origin=arrival.origin)
     (receiver,) = fleet.objects("receiver")
     assert fleet.topics(receiver) == ("prices",) and receiver.application == "alone"
@@ -177,7 +177,7 @@ def test_what_the_library_logs_comes_with_the_records_and_is_an_event(tmp_path: 
         port = monitor.address.rpartition(":")[2]
         publish(ctx, 1, application="logs", transport="udp", transport_options=f"address=127.0.0.1;port={port}")
         while not any("nothing_of_the_kind" in each.text for each in fleet.events()):
-            for arrival in monitor.poll(timeout=60):
+            for arrival in monitor.poll(timeout=HANG):
                 fleet.add(arrival.record, now=0.0, origin=arrival.origin)
     event = next(each for each in fleet.events() if "nothing_of_the_kind" in each.text)
     assert event.kind in ("log_warning", "log_notice", "log_error") and event.line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pairs import until
+from pairs import HANG, until
 
 pytest.importorskip("prometheus_client")
 from prometheus_client import CollectorRegistry
@@ -29,7 +29,7 @@ def test_s2_sent_delivered_lost_late_and_discarded_of_each_source_and_receiver()
     registry = CollectorRegistry()
     with Context(options=LOCAL) as ctx, Receiver(ctx, "prices") as receiver, Source(ctx, "prices") as source:
         prometheus.register(ctx, "orders", registry=registry)
-        source.wait_receivers(timeout=60)
+        source.wait_receivers(timeout=HANG)
         for _ in range(100):
             source.send(b"x" * 10)
         source.flush()

@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from pairs import HANG
 
 import um_cffi
 from um_cffi import (
@@ -26,8 +27,6 @@ from um_cffi.binding._native import ffi, lib
 from um_cffi.requests import Way
 
 LOCAL = {"default_interface": "127.0.0.1/32", "resolver_multicast_interface": "127.0.0.1/32"}
-HANG = 60  # seconds; only catches hangs
-
 
 BEFORE = [0, 0]
 

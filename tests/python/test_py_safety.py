@@ -44,11 +44,11 @@ def busy():
             enough.set()
 receiver = Receiver(receiving, "news", None if mode == "batch" else on_message)
 source = Source(sending, "news", lambda event: None)
-source.wait_receivers(1, 60)
+source.wait_receivers(1, 600)
 threading.Thread(target=busy, daemon=True).start()
 if mode == "batch":
     threading.Thread(target=lambda: [None for _ in receiver.batches()], daemon=True).start()
-assert enough.wait(60)
+assert enough.wait(600)
 if mode == "error":
     raise SystemExit(0)
 """
@@ -184,7 +184,7 @@ if child == 0:
         Source(own, "own").send(b"x")
     sys.exit(7)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-source.wait_receivers(1, 60)
+source.wait_receivers(1, 600)
 source.send(b"parent goes on", flush=True)
 """
     run_python(program)

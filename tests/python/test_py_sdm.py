@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pairs import HANG
 
 from um_cffi import Context, InvalidArgument, Receiver, Source
 from um_cffi.sdm import SDMError, SDMField, SDMMessage, SDMType
@@ -362,8 +363,8 @@ def test_a_message_travels_from_a_source_to_a_receiver() -> None:
 
         source = Source(sending, "sdm")
         with Receiver(receiving, "sdm", on_message) as receiver:
-            source.wait_receivers(1, 60)
-            receiver.wait_ready(1, 60)
+            source.wait_receivers(1, HANG)
+            receiver.wait_ready(1, HANG)
             source.send(EXAMPLE_1, flush=True)
-            assert done.wait(60)
+            assert done.wait(HANG)
     assert got == ["{Field100=66, Field101=7853, Field102=12345}"]

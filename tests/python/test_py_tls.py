@@ -18,11 +18,10 @@ from typing import Any
 import make_certificates
 import pytest
 from OpenSSL import SSL
-from pairs import until
+from pairs import HANG, until
 
 from um_cffi import Context, ImmediateReceiver, InvalidArgument, Receiver, Source, UmError
 
-HANG = 60.0  # seconds; only catches hangs
 LOCAL = {
     "default_interface": "127.0.0.1/32",
     "resolver_multicast_interface": "127.0.0.1/32",

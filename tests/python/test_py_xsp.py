@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from pairs import HANG
 
 from um_cffi import XSP, Context, InvalidArgument, InvalidOperation, Message, Receiver, Source
-
-HANG = 60  # seconds; only catches hangs
 
 
 def until(met: Callable[[], bool], seconds: float = HANG) -> bool:
