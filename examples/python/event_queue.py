@@ -20,11 +20,10 @@ def on_message(message: Message) -> None:
 
 queue = EventQueue(queue_size_warning=1000)
 with queue, Context() as sending, Context() as receiving, Source(sending, "Jobs") as source:
-    Receiver(receiving, "Jobs", on_message, queue=queue)
+    jobs = Receiver(receiving, "Jobs", on_message, queue=queue)
     everything = WildcardReceiver(receiving, "^Job", on_message, queue=queue)  # several may share one queue
-    source.wait_receivers()
-    while everything.counts().sources == 0:
-        queue.dispatch(timeout=0.01)
+    jobs.wait_ready()
+    everything.wait_ready()
     for number in range(COUNT // 2):
         source.send(f"job {number}".encode(), flush=True)
     queue.dispatch(timeout=10)  # returns after unblock(), or when the time has passed

@@ -19,10 +19,9 @@ def on_message(message: Message) -> None:
 
 with Context() as sending, Context() as receiving:
     everything = WildcardReceiver(receiving, "^Market/US/.*$", on_message)
-    for symbol in SYMBOLS:
+    for number, symbol in enumerate(SYMBOLS, 1):
         source = Source(sending, f"Market/US/{symbol}")
-        while everything.counts().sources <= SYMBOLS.index(symbol):  # found and joined
-            done.wait(0.01)
+        everything.wait_ready(number)  # found and joined
         source.send(b"100.00", flush=True)
     done.wait(10)
 for topic in sorted(last):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairs import HANG, collect, loopback, pair, until
+from pairs import HANG, collect, loopback, pair
 
 import um_cffi
 from um_cffi import (
@@ -134,8 +134,8 @@ def test_wildcard_receivers_and_hot_failover_have_channels() -> None:
         pattern = WildcardReceiver(receiving, "^ne.s$", channels=[7], options=ONLY)
         merged = HFReceiver(receiving, "news", channels=[7], options=ONLY)
         source = HFSource(sending, "news")
-        source.wait_receivers(1, HANG)
-        until(lambda: pattern.counts().sources == 1 and merged.counts().sources == 1)
+        pattern.wait_ready(1, HANG)
+        merged.wait_ready(1, HANG)
         for number in range(4):
             source.send(b"%d" % number, flush=True, number=number, channel=7 + number % 2)
         source.send(b"bare", flush=True, channel=7)

@@ -367,9 +367,7 @@ def test_wildcard_receiver_names_topics() -> None:
     with loopback() as sending, loopback() as receiving, WildcardReceiver(receiving, "^Market/") as receiver:
         sources = [Source(sending, f"Market/{name}") for name in "ABC"]
         other = Source(sending, "Weather")
-        for source in sources:
-            source.wait_receivers(1, HANG)
-        until(lambda: receiver.counts().sources == 3)
+        receiver.wait_ready(3, HANG)
         for source in [*sources, other]:
             source.send(source.topic.encode(), flush=True)
         got: dict[str, bytes] = {}
