@@ -439,7 +439,7 @@ class QueueStats:
     taken: int  #: records handed out
     dropped: int  #: messages dropped because the queue was full or memory was short: losses, see Receiver's `on_full`
     pauses: int  #: times a TCP session was left unread because the collector was full
-    queued_messages: int  #: waiting now
+    queued_messages: int  #: waiting now, events included
     queued_bytes: int  #: bytes waiting now, records included
     conflated: int  #: messages replaced by newer ones of their topic (`on_full="conflate"`); no losses
 
