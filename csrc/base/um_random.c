@@ -55,12 +55,14 @@ uint64_t um_rng_range(struct um_rng *rng, uint64_t low, uint64_t high)
     if (span == 0) {
         return um_rng_u64(rng);
     }
-    /* Reject the tail that would favour small values. */
-    uint64_t limit = UINT64_MAX - (UINT64_MAX % span + 1) % span;
-    uint64_t value;
-    do {
-        value = um_rng_u64(rng);
-    } while (value > limit);
+    uint64_t value = um_rng_u64(rng);
+    if (value > UINT64_MAX - span) { /* so rarely that the two divisions cost nothing */
+        /* Reject the tail that would favour small values. */
+        uint64_t limit = UINT64_MAX - (UINT64_MAX % span + 1) % span;
+        while (value > limit) {
+            value = um_rng_u64(rng);
+        }
+    }
     return low + value % span;
 }
 

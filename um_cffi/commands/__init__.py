@@ -6,44 +6,47 @@ Exit status: 0 done, 1 a failure with one line on standard error, 2 a wrong comm
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
-from um_cffi.commands import (
-    completion,
-    doctor,
-    exporter,
-    ping,
-    pipeline,
-    pub,
-    record,
-    replay,
-    sub,
-    tls_init,
-    top,
-    topics,
-    web,
-)
 from um_cffi.errors import UmError
 
-COMMANDS = (pub, sub, ping, top, topics, record, replay, pipeline, tls_init, exporter, web, doctor, completion)
+# Each a module of this package, with `_` for `-`. Only the one that is asked for is read: all of them, with what they
+# import, would double what this package adds to the start of Python.
+COMMANDS = (
+    "pub",
+    "sub",
+    "ping",
+    "top",
+    "topics",
+    "record",
+    "replay",
+    "pipeline",
+    "tls-init",
+    "exporter",
+    "web",
+    "doctor",
+    "completion",
+)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line, from which the shell completions are made too."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line, from which the shell completions are made too; or what the one command understands."""
     result = argparse.ArgumentParser(prog="um", description="Publish, subscribe and diagnose with libum.")
     result.add_argument("--version", action="store_true", help="versions, features and paths")
     commands = result.add_subparsers(dest="command", metavar="COMMAND")
-    for module in COMMANDS:
-        module.add_parser(commands)
+    for name in COMMANDS if only is None else (only,):
+        importlib.import_module(f"{__name__}.{name.replace('-', '_')}").add_parser(commands)
     return result
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    root = parser()
-    arguments, rest = root.parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    root = parser(words[0] if words and words[0] in COMMANDS else None)
+    arguments, rest = root.parse_known_args(words)
     if rest:
         late = arguments.command == "pub" and not any(word.startswith("-") for word in rest)
         if not late:

@@ -1,7 +1,6 @@
 /* Answers to NAKs. See um_lbtr_answer.h. */
 #include "transport/lbtr/um_lbtr_answer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/um_sqn.h"
@@ -153,10 +152,23 @@ static bool ascends(const struct um_lbtr_list *list)
     return true;
 }
 
-static int by_age(const void *a, const void *b)
+/* By one byte after the other: a stranger's list costs no more than its length, and no memory. */
+static void sort(uint32_t *sqns, size_t n)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    uint32_t sorted[UNORDERED_MAX];
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        uint32_t places[257] = {0};
+        for (size_t i = 0; i < n; i++) {
+            places[(sqns[i] >> shift & 255) + 1]++;
+        }
+        for (unsigned byte = 1; byte < 256; byte++) {
+            places[byte] += places[byte - 1];
+        }
+        for (size_t i = 0; i < n; i++) {
+            sorted[places[sqns[i] >> shift & 255]++] = sqns[i];
+        }
+        memcpy(sqns, sorted, n * sizeof sqns[0]);
+    }
 }
 
 /* The oldest numbers have priority, however the list is ordered. Their distance from a number long before the oldest
@@ -169,7 +181,7 @@ static void answer_unordered(struct answering *a, const struct um_lbtr_list *lis
         for (size_t i = 0; i < n; i++) {
             sqns[i] = um_lbtr_list_at(list, done + i) - base;
         }
-        qsort(sqns, n, sizeof sqns[0], by_age);
+        sort(sqns, n);
         for (size_t i = 0; i < n; i++) {
             answer_one(a, sqns[i] + base);
         }
