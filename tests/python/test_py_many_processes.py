@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import socket
+import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
@@ -25,14 +26,17 @@ SESSION_PORTS = range(14371, 14391)
 
 
 def _publish(pipe: Connection, number: int) -> None:
-    """One of the hundred processes: says what failed, or nothing once it has sent."""
+    """One of the hundred processes: says what failed, or nothing once it has sent; sends until the parent has heard:
+    a receiver that got no answer for four seconds, because a hundred start at once, has left and comes again.
+    """
     try:
         with Context() as ctx:
             source = Source(ctx, f"many.{number}")
             source.wait_receivers(1, HANG)
             source.send(b"%d" % number, flush=True)
             pipe.send("")
-            pipe.recv()  # until the parent has heard
+            while not pipe.poll(1.0):
+                source.send(b"%d" % number, flush=True)
     except BaseException as error:
         pipe.send(f"{number}: {type(error).__name__}: {error}")
         pipe.recv()
@@ -65,15 +69,17 @@ def test_a_hundred_processes_with_a_context_each_start_and_publish() -> None:
 
 
 def _take(receiver: WildcardReceiver, count: int, pipes: Sequence[Connection] = ()) -> list[str]:
-    heard: list[str] = []
+    """The first `count` different messages."""
+    heard: set[str] = set()
+    deadline = time.monotonic() + HANG
     while len(heard) < count:
         batch = receiver.recv_batch(timeout=HANG)
-        if batch is None:
+        if batch is None or time.monotonic() > deadline:
             missing = sorted(set(range(count)) - set(map(int, heard)))
             told = [pipe.recv() for pipe in pipes if pipe.poll()]
             pytest.fail(f"not heard: {missing}; told: {told}; {receiver.counts()}; {receiver.context.counts()}")
-        heard += [data.decode() for data in _payloads(batch)]
-    return heard
+        heard.update(data.decode() for data in _payloads(batch))
+    return sorted(heard)
 
 
 def _payloads(batch: Batch) -> list[bytes]:
