@@ -1,14 +1,17 @@
-"""Captures with tcpdump, judged by tshark: its stock dissectors must understand every packet."""
+"""Captures with tcpdump, judged by tshark: its stock dissectors must understand every packet.
+
+Each start of tshark takes 0.2 s of a processor, however short the capture: a test asks once for all fields that it
+looks at (Capture.read()), and looks at them here.
+"""
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,51 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
 s.sendto(sys.argv[2].encode(), (sys.argv[1], int(sys.argv[3])))
 """
+
+
+Packet = dict[str, list[str]]
+"""The occurrences of each field that was asked for."""
+Choice = Callable[[Packet], bool]
+
+
+def numbers(packet: Packet, field: str) -> list[int]:
+    """Occurrences of a field of numbers, whatever their base."""
+    return [int(value, 0) for value in packet[field] if value]
+
+
+def is_on(packet: Packet, field: str) -> bool:
+    """Whether a flag is set in any of its occurrences."""
+    return any(value in ("1", "True") for value in packet[field])
+
+
+class Packets(list[Packet]):
+    """What was read of a capture, in packet order. A field that was not asked for is a KeyError."""
+
+    def having(self, *fields: str) -> Packets:
+        """Those with each of the fields."""
+        return Packets(packet for packet in self if all(packet[field] for field in fields))
+
+    def where(self, chosen: Choice) -> Packets:
+        return Packets(packet for packet in self if chosen(packet))
+
+    def values(self, field: str) -> list[str]:
+        """Every occurrence of a field."""
+        return [value for packet in self for value in packet[field] if value]
+
+    def numbers(self, field: str) -> list[int]:
+        return [number for packet in self for number in numbers(packet, field)]
+
+
+def fields_wanted(fields: tuple[str, ...]) -> list[str]:
+    """What tshark is told for read_rows()."""
+    words = ("-T", "fields", "-E", "occurrence=a", "-E", "aggregator=\x1f")
+    return [*words, *(part for field in fields for part in ("-e", field))]
+
+
+def read_rows(output: str, fields: tuple[str, ...]) -> Packets:
+    rows = [line.split("\t") for line in output.split("\n")[:-1]]
+    assert all(len(row) == len(fields) for row in rows), output[:4000]
+    return Packets({field: text.split("\x1f") if text else [] for field, text in zip(fields, row)} for row in rows)
 
 
 class Capture:
@@ -70,14 +118,9 @@ class Capture:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def count(self, display_filter: str) -> int:
-        return len(self.tshark("-Y", display_filter, "-T", "fields", "-e", "frame.number").split())
-
-    def values(self, field: str, display_filter: str = "") -> list[str]:
-        """Every occurrence of a field, in packet order."""
-        chosen = ["-Y", f"({field}) and ({display_filter})" if display_filter else field]
-        lines = self.tshark(*chosen, "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=\x1f", "-e", field)
-        return [value for line in lines.splitlines() for value in line.split("\x1f") if value]
+    def read(self, *fields: str) -> Packets:
+        """These fields of all packets."""
+        return read_rows(self.tshark(*fields_wanted(fields)), fields)
 
     def judge(self) -> None:
         """Nothing malformed, no expert warning or error, no payload that the dissectors left undissected.
@@ -93,28 +136,12 @@ class Capture:
             " && !tcp.segment && !tcp.reassembled_in && !icmp"
         )
         not_the_mark = f"!(udp.dstport == {MARK_PORT})"  # whose sender's port may be that of any protocol
-        fields = ("frame.number", "frame.protocols", "_ws.col.Info", "_ws.expert.severity", "_ws.expert.message")
-        wanted = [part for field in fields for part in ("-e", field)]
+        fields = ("_ws.expert.severity", "_ws.expert.message", "frame.number", "frame.protocols", "_ws.col.Info")
+        chosen = f"(({suspect}) || ({plain})) && {not_the_mark}"
         bad = []
-        for line in self.tshark(
-            "-Y",
-            f"(({suspect}) || ({plain})) && {not_the_mark}",
-            "-T",
-            "fields",
-            "-E",
-            "occurrence=a",
-            "-E",
-            "aggregator=\x1f",
-            *wanted,
-        ).splitlines():
-            severities, messages = (column.split("\x1f") for column in line.split("\t")[-2:])
-            grave = [text for value, text in zip(severities, messages) if value and int(value, 0) >= 0x600000]
+        for packet in read_rows(self.tshark("-Y", chosen, *fields_wanted(fields)), fields):
+            severities, messages = packet["_ws.expert.severity"], packet["_ws.expert.message"]
+            grave = [text for value, text in zip(severities, messages) if int(value, 0) >= 0x600000]
             if grave != ["NAK"]:  # a packet left undissected has no NAK
-                bad.append(line)
+                bad.append(str(packet))
         assert not bad, "tshark complains, or leaves payload undissected:\n" + "\n".join(bad)[:4000]
-
-    def json(self, display_filter: str, fields: Sequence[str]) -> list[dict[str, list[str]]]:
-        """The given fields of each packet that passes."""
-        wanted = [part for field in fields for part in ("-e", field)]
-        packets = json.loads(self.tshark("-Y", display_filter, "-T", "json", *wanted) or "[]")
-        return [packet["_source"]["layers"] for packet in packets]

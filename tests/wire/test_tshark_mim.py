@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from capture import Capture
+from capture import Capture, numbers
 from fixtures import WITHOUT_MULTICAST
 from hosts import Host
 from relay import support_program
@@ -24,15 +24,19 @@ def test_o4_multicast_immediate_messages(host: Host, loopback_config: Callable[.
     assert f"{COUNT + 1} messages, {COUNT} topicless, 1 requests, 1 responses" in result
     wire.stop()
     wire.judge()
-    mim = "ip.dst == 224.10.10.21 && udp.dstport == 14401"
-    assert wire.count(f"{mim} && lbtrm.data.sqn && !lbmc") == 0, "payload that is no message"
-    numbers = [int(number, 0) for number in wire.values("lbmc.sqn", mim)]
-    assert numbers == list(range(len(numbers)))
-    fragments = [int(offset, 0) for offset in wire.values("lbmc.frag.offset", mim)]
+    counted = ("lbmc.topicname.topic", "lbmc.ctxinst.ctxinst", "lbmc.tcp_request.qidx", "lbtrm.hdr.session_id")
+    fields = ("ip.dst", "udp.dstport", "lbtrm.data.sqn", "lbmc", "lbmc.sqn", "lbmc.frag.offset", *counted)
+    mim = wire.read(*fields).where(
+        lambda packet: "224.10.10.21" in packet["ip.dst"] and 14401 in numbers(packet, "udp.dstport")
+    )
+    assert all(packet["lbmc"] for packet in mim.having("lbtrm.data.sqn")), "payload that is no message"
+    sent = mim.numbers("lbmc.sqn")
+    assert sent == list(range(len(sent)))
+    fragments = mim.numbers("lbmc.frag.offset")
     assert len(fragments) > 4 and fragments == sorted(fragments)
-    assert len(numbers) == 2 * COUNT + len(fragments) + 1
-    assert set(wire.values("lbmc.topicname.topic", mim)) == {"orders"}
-    assert len(wire.values("lbmc.topicname.topic", mim)) == COUNT + len(fragments) + 1
-    assert len(set(wire.values("lbmc.ctxinst.ctxinst", mim))) == 1
-    assert len(wire.values("lbmc.tcp_request.qidx", mim)) == 1
-    assert len(set(wire.values("lbtrm.hdr.session_id", mim))) == 1
+    assert len(sent) == 2 * COUNT + len(fragments) + 1
+    assert set(mim.values("lbmc.topicname.topic")) == {"orders"}
+    assert len(mim.values("lbmc.topicname.topic")) == COUNT + len(fragments) + 1
+    assert len(set(mim.values("lbmc.ctxinst.ctxinst"))) == 1
+    assert len(mim.values("lbmc.tcp_request.qidx")) == 1
+    assert len(set(mim.values("lbtrm.hdr.session_id"))) == 1

@@ -8,25 +8,27 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from capture import Capture
+from capture import Capture, Packets, numbers
 from hosts import Host
 
 Config = Callable[..., str]
 WHOLE = "context um_udp_segmentation_offload 0"
 
 
-def judge(wire: Capture) -> None:
+def judged(wire: Capture, *fields: str) -> Packets:
     wire.stop()
     wire.judge()
+    return wire.read("lbmc.ume_rxreq.seqnum", "lbmc.ume_rxreq.flags", "lbmc.sqn", "lbmc.type", *fields)
 
 
-def asked(wire: Capture) -> list[int]:
+def asked(packets: Packets) -> list[int]:
     """Sequence numbers of requests for messages."""
-    return [int(number, 0) for number in wire.values("lbmc.ume_rxreq.seqnum", "lbmc.ume_rxreq.flags == 0x0000")]
+    requests = packets.where(lambda packet: 0 in numbers(packet, "lbmc.ume_rxreq.flags"))
+    return requests.numbers("lbmc.ume_rxreq.seqnum")
 
 
-def retransmitted(wire: Capture) -> list[int]:
-    return [int(number, 0) for number in wire.values("lbmc.sqn", "lbmc.type == 10")]
+def retransmitted(packets: Packets) -> list[int]:
+    return packets.where(lambda packet: 10 in numbers(packet, "lbmc.type")).numbers("lbmc.sqn")
 
 
 @pytest.mark.parametrize("transport", ["lbtrm", "lbtru", "lbtipc"])
@@ -38,13 +40,13 @@ def test_o4_late_join(host: Host, loopback_config: Config, wire: Capture, transp
     source.expect("^Lingering")
     host.start("lbmrcv", "-c", config, "-r", 80, "orders").finish()  # by then it waits for nothing
     source.stop_lingering()
-    judge(wire)
-    assert wire.count("lbmc.lji_req") >= 1
-    assert set(wire.values("lbmc.ume_lj_info.low_seqnum")) == {"0"}
-    numbers = list(dict.fromkeys(asked(wire)))  # again if the answer is late
-    assert numbers == list(range(len(numbers))) and len(numbers) > 5
-    assert set(retransmitted(wire)) == set(numbers)
-    ports = set(wire.values("tcp.dstport", "lbmc.ume_rxreq"))
+    packets = judged(wire, "lbmc.lji_req", "lbmc.ume_lj_info.low_seqnum", "lbmc.ume_rxreq", "tcp.dstport")
+    assert packets.having("lbmc.lji_req")
+    assert set(packets.numbers("lbmc.ume_lj_info.low_seqnum")) == {0}
+    wanted = list(dict.fromkeys(asked(packets)))  # again if the answer is late
+    assert wanted == list(range(len(wanted))) and len(wanted) > 5
+    assert set(retransmitted(packets)) == set(wanted)
+    ports = set(packets.having("lbmc.ume_rxreq").values("tcp.dstport"))
     assert len(ports) == 1  # the source's request port, and nothing of it beside
 
 
@@ -66,11 +68,10 @@ def test_o4_off_transport_recovery(host: Host, loopback_config: Config, wire: Ca
     source.signal(signal.SIGUSR1)
     assert "OTR Initiated for [orders]" in receiver.finish()
     source.signal(signal.SIGTERM)
-    judge(wire)
-    numbers = asked(wire)
-    assert numbers and set(retransmitted(wire)) <= set(numbers)
-    assert wire.count(f"{transport}.nak") == 0
-    on_transport = {
-        int(number, 0) for number in wire.values("lbmc.sqn", f"{transport} && lbmc.type == 0 && !lbmc.tsni")
-    }
-    assert not on_transport & set(retransmitted(wire)[-3:])  # what was recovered never came there
+    packets = judged(wire, transport, f"{transport}.nak", "lbmc.tsni")
+    wanted = asked(packets)
+    assert wanted and set(retransmitted(packets)) <= set(wanted)
+    assert not packets.having(f"{transport}.nak")
+    messages = packets.having(transport).where(lambda packet: 0 in numbers(packet, "lbmc.type"))
+    on_transport = messages.where(lambda packet: not packet["lbmc.tsni"]).numbers("lbmc.sqn")
+    assert not set(on_transport) & set(retransmitted(packets)[-3:])  # what was recovered never came there

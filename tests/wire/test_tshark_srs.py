@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from capture import Capture
+from capture import Capture, Packet, numbers
 from hosts import Host
 
 PORT = 27000
@@ -48,13 +48,19 @@ def test_o4_a_conversation_with_the_resolution_service(host: Host, wire: Capture
     daemon.finish()
     wire.stop()
     wire.decode_as(f"tcp.port=={PORT},lbmsrs")
-    bad = wire.tshark(
-        "-Y", "_ws.malformed || lbmsrs.analysis.invalid_msg_id || (lbmsrs && _ws.expert.severity >= 0x600000)"
-    )
-    assert bad == "", bad
-    assert {"orders", "quotes", "other"} <= set(wire.values("lbmsrs.sir.topic"))
-    identifiers = {int(value, 0) for value in wire.values("lbmsrs.message_id")}
+    complaints = ("lbmsrs", "_ws.malformed", "lbmsrs.analysis.invalid_msg_id", "_ws.expert.severity")
+    told = ("lbmsrs.sir.topic", "lbmsrs.message_id", "lbmsrs.rsocket.frame_type")
+    packets = wire.read(*complaints, "_ws.expert.message", *told, "lbmsrs.registration_response.client_id")
+
+    def is_bad(packet: Packet) -> bool:
+        grave = any(severity >= 0x600000 for severity in numbers(packet, "_ws.expert.severity"))
+        unknown = packet["_ws.malformed"] or packet["lbmsrs.analysis.invalid_msg_id"]
+        return bool(unknown or (packet["lbmsrs"] and grave))
+
+    assert not packets.where(is_bad)
+    assert {"orders", "quotes", "other"} <= set(packets.values("lbmsrs.sir.topic"))
+    identifiers = set(packets.numbers("lbmsrs.message_id"))
     assert identifiers >= {1, 2, 3, 4, 5, 6, 7, 9, 10, 12}, identifiers
-    types = {int(value, 0) for value in wire.values("lbmsrs.rsocket.frame_type")}
+    types = set(packets.numbers("lbmsrs.rsocket.frame_type"))
     assert types >= {1, 3, 4, 5, 6, 10}, types
-    assert wire.values("lbmsrs.registration_response.client_id") == ["1", "2", "3"]
+    assert packets.numbers("lbmsrs.registration_response.client_id") == [1, 2, 3]

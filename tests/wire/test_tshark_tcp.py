@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 
-from capture import Capture
+from capture import Capture, Packet, numbers
 from hosts import Host
 
 Config = Callable[..., str]
@@ -32,17 +33,24 @@ def test_o4_plain_messages(host: Host, loopback_config: Config, wire: Capture) -
     run_pair(host, config, config, 20, "-P", 2)
     wire.stop()
     wire.judge()
-    assert wire.count('lbmr.tqr.name == "orders"') > 0
-    assert set(wire.values("lbmr.tir.name")) == {"orders"}
-    (index,) = set(wire.values("lbmr.tir.index"))
-    (port,) = set(wire.values("lbmr.tir.tcp.port"))
-    assert 14371 <= int(port) <= 14390
-    assert set(wire.values("lbmr.hdr.ver")) == {"0"}
-    (session,) = set(wire.values("lbmr.tir.tcp.session_id"))
-    assert set(wire.values("lbmc.tcp_sid.sid")) == {session}
-    data = f"lbmc.tidx == {index} && lbmc.sqn && tcp.srcport == {port} && !lbmc.tsni"
-    numbers = [int(number, 0) for number in wire.values("lbmc.sqn", data)]
-    assert numbers == list(range(numbers[0], numbers[0] + 20))
+    told = ("lbmr.tqr.name", "lbmr.tir.name", "lbmr.tir.index", "lbmr.tir.tcp.port", "lbmr.tir.tcp.session_id")
+    packets = wire.read(*told, "lbmr.hdr.ver", "lbmc.tcp_sid.sid", "lbmc.tidx", "lbmc.sqn", "lbmc.tsni", "tcp.srcport")
+    assert "orders" in packets.values("lbmr.tqr.name")
+    assert set(packets.values("lbmr.tir.name")) == {"orders"}
+    (index,) = set(packets.numbers("lbmr.tir.index"))
+    (port,) = set(packets.numbers("lbmr.tir.tcp.port"))
+    assert 14371 <= port <= 14390
+    assert set(packets.numbers("lbmr.hdr.ver")) == {0}
+    (session,) = set(packets.values("lbmr.tir.tcp.session_id"))
+    assert set(packets.values("lbmc.tcp_sid.sid")) == {session}
+
+    def is_data(packet: Packet) -> bool:
+        return (
+            index in numbers(packet, "lbmc.tidx") and port in numbers(packet, "tcp.srcport") and not packet["lbmc.tsni"]
+        )
+
+    sent = packets.where(is_data).numbers("lbmc.sqn")
+    assert sent == list(range(sent[0], sent[0] + 20))
 
 
 def test_o4_fragmented_message(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -50,9 +58,9 @@ def test_o4_fragmented_message(host: Host, loopback_config: Config, wire: Captur
     run_pair(host, config, config, 3, "-l", 9000)
     wire.stop()
     wire.judge()
-    lengths = {int(length, 0) for length in wire.values("lbmc.frag.len")}
-    assert lengths == {9000}
-    offsets = [int(offset, 0) for offset in wire.values("lbmc.frag.offset")]
+    packets = wire.read("lbmc.frag.len", "lbmc.frag.offset")
+    assert set(packets.numbers("lbmc.frag.len")) == {9000}
+    offsets = packets.numbers("lbmc.frag.offset")
     assert offsets.count(0) == 3
     assert offsets == sorted(offsets[: len(offsets) // 3]) * 3
 
@@ -63,9 +71,9 @@ def test_o4_implicit_batches(host: Host, loopback_config: Config, wire: Capture)
     run_pair(host, config, config, 2000, "-P", 1)
     wire.stop()
     wire.judge()
-    numbers = [int(number, 0) for number in wire.values("lbmc.sqn", "lbmc && !lbmc.tsni")]
-    assert len(numbers) == 2000
-    assert numbers == list(range(numbers[0], numbers[0] + 2000))
+    sent = wire.read("lbmc.sqn", "lbmc.tsni").where(lambda packet: not packet["lbmc.tsni"]).numbers("lbmc.sqn")
+    assert len(sent) == 2000
+    assert sent == list(range(sent[0], sent[0] + 2000))
 
 
 def test_o4_source_side_filtering(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -82,12 +90,15 @@ def test_o4_source_side_filtering(host: Host, loopback_config: Config, wire: Cap
     source.stop_lingering()
     wire.stop()
     wire.judge()
-    assert wire.count("lbmc.ssf_init.transport_idx") > 0
-    assert wire.count("lbmc.ssf_creq.topic_idx") > 0
-    indexes = dict(zip(wire.values("lbmr.tir.name"), wire.values("lbmr.tir.index")))
+    told = ("lbmr.tir.name", "lbmr.tir.index", "lbmc.ssf_init.transport_idx", "lbmc.ssf_creq.topic_idx")
+    packets = wire.read(*told, "lbmc.tidx", "lbmc.sqn", "lbmc.tsni")
+    assert packets.having("lbmc.ssf_init.transport_idx")
+    assert packets.having("lbmc.ssf_creq.topic_idx")
+    indexes = dict(zip(packets.values("lbmr.tir.name"), packets.values("lbmr.tir.index")))
     wanted = indexes["29west.example.multi.2"]
-    assert set(wire.values("lbmc.ssf_creq.topic_idx")) == {wanted}
-    assert set(wire.values("lbmc.tidx", "lbmc.sqn && !lbmc.tsni")) == {wanted}
+    assert set(packets.values("lbmc.ssf_creq.topic_idx")) == {wanted}
+    data = packets.having("lbmc.sqn").where(lambda packet: not packet["lbmc.tsni"])
+    assert set(data.values("lbmc.tidx")) == {wanted}
 
 
 def test_o4_wildcard_queries(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -101,9 +112,10 @@ def test_o4_wildcard_queries(host: Host, loopback_config: Config, wire: Capture)
     source.stop_lingering()
     wire.stop()
     wire.judge()
-    assert wire.count("lbmr.tqr.pattern_type == 1") > 0
-    assert any(pattern.endswith("^Market.*$") for pattern in wire.values("lbmr.tqr.pattern"))
-    assert set(wire.values("lbmr.tir.name")) == {"Market.0", "Market.1", "Market.2"}
+    packets = wire.read("lbmr.tqr.pattern_type", "lbmr.tqr.pattern", "lbmr.tir.name")
+    assert 1 in packets.numbers("lbmr.tqr.pattern_type")
+    assert any(pattern.endswith("^Market.*$") for pattern in packets.values("lbmr.tqr.pattern"))
+    assert set(packets.values("lbmr.tir.name")) == {"Market.0", "Market.1", "Market.2"}
 
 
 def test_o4_unicast_resolution_through_lbmrd(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -113,14 +125,14 @@ def test_o4_unicast_resolution_through_lbmrd(host: Host, loopback_config: Config
     run_pair(host, config, config, 20)
     wire.stop()
     wire.judge()
-    assert wire.count("lbmr && ip.dst == 224.0.0.0/4") == 0
-    assert (
-        wire.count("lbmr && udp.dstport == 15380 && lbmr.hdr.type == 2")
-        + wire.count("lbmr && udp.dstport == 15380 && lbmr.hdr.type == 3")
-        > 0
-    )
-    assert set(wire.values("lbmr.tir.name", "udp.srcport == 15380")) == {"orders"}
-    assert "0.0.0.0" not in wire.values("lbmr.tir.tcp.ip", "udp.srcport == 15380")
+    ports = ("udp.srcport", "udp.dstport")
+    packets = wire.read(*ports, "ip.dst", "lbmr", "lbmr.hdr.type", "lbmr.tir.name", "lbmr.tir.tcp.ip").having("lbmr")
+    assert packets and not any(ip_address(address).is_multicast for address in packets.values("ip.dst"))
+    asked = packets.where(lambda packet: 15380 in numbers(packet, "udp.dstport"))
+    assert {2, 3} & set(asked.numbers("lbmr.hdr.type"))
+    answers = packets.where(lambda packet: 15380 in numbers(packet, "udp.srcport"))
+    assert set(answers.values("lbmr.tir.name")) == {"orders"}
+    assert "0.0.0.0" not in answers.values("lbmr.tir.tcp.ip")
 
 
 def test_o4_many_topics(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -136,8 +148,9 @@ def test_o4_many_topics(host: Host, loopback_config: Config, wire: Capture) -> N
     assert "received 5000 messages" in receiver.finish()
     wire.stop()
     wire.judge()
-    assert len(set(wire.values("lbmr.tir.name"))) == 500
-    assert len(set(wire.values("lbmr.tir.index"))) == 500
+    packets = wire.read("lbmr.tir.name", "lbmr.tir.index")
+    assert len(set(packets.values("lbmr.tir.name"))) == 500
+    assert len(set(packets.values("lbmr.tir.index"))) == 500
 
 
 def test_o4_topic_resolution_request(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -145,7 +158,7 @@ def test_o4_topic_resolution_request(host: Host, loopback_config: Config, wire: 
     host.start("lbmtrreq", "-c", config, "-a", "-q", "-w", "-i", 200, "-d", 1, "-L", 2).finish()
     wire.stop()
     wire.judge()
-    assert wire.count("lbmr.hdr.ext_type == 4") >= 1
+    assert 4 in wire.read("lbmr.hdr.ext_type").numbers("lbmr.hdr.ext_type")
 
 
 def test_o4_late_join(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -158,18 +171,19 @@ def test_o4_late_join(host: Host, loopback_config: Config, wire: Capture) -> Non
     source.stop_lingering()
     wire.stop()
     wire.judge()
-    assert wire.count("lbmc.lji_req") > 0
-    assert wire.count("lbmc.ume_lj_info") > 0
-    asked = list(dict.fromkeys(wire.values("lbmc.ume_rxreq.seqnum")))  # again if the answer is late
-    assert asked == [str(number) for number in range(len(asked))] and len(asked) > 5
-    assert wire.count("lbmc.type == 10") > 0
+    packets = wire.read("lbmc.lji_req", "lbmc.ume_lj_info", "lbmc.ume_rxreq.seqnum", "lbmc.type")
+    assert packets.having("lbmc.lji_req")
+    assert packets.having("lbmc.ume_lj_info")
+    asked = list(dict.fromkeys(packets.numbers("lbmc.ume_rxreq.seqnum")))  # again if the answer is late
+    assert asked == list(range(len(asked))) and len(asked) > 5
+    assert 10 in packets.numbers("lbmc.type")
 
 
 def test_o4_unicast_immediate_messages(host: Host, loopback_config: Config, wire: Capture) -> None:
     config = loopback_config()
     receiver = host.start("lbmrcv", "-c", config, "-v", "-r", 16, "orders")
     target = receiver.expect(r"^Immediate messaging target: (TCP:[\d.]+:\d+)$").group(1)
-    port = target.rsplit(":", 1)[1]
+    port = int(target.rsplit(":", 1)[1])
     sender = host.start("lbmimsg", "-c", config, "-M", 5, "-L", 3600, "-o", "-T", target)
     receiver.expect(r"^IM \[.*\]\[4\], 25 bytes$")
     sender.stop_lingering()
@@ -183,14 +197,13 @@ def test_o4_unicast_immediate_messages(host: Host, loopback_config: Config, wire
     requester.stop_lingering()
     receiver.finish()
     wire.judge()
-    assert wire.values("lbmc.sqn", f"lbmc.stream && tcp.dstport == {port}") == [
-        *map(str, range(5)),
-        *map(str, range(10)),
-        "0",
-    ]
-    assert set(wire.values("lbmc.topicname.topic")) == {"orders"}
-    assert wire.count("lbmc.destination") > 0
-    assert wire.count("lbmc.tcp_request.qidx") > 0
+    others = ("lbmc.topicname.topic", "lbmc.destination", "lbmc.tcp_request.qidx")
+    packets = wire.read("tcp.dstport", "lbmc.stream", "lbmc.sqn", *others)
+    sent = packets.having("lbmc.stream").where(lambda packet: port in numbers(packet, "tcp.dstport"))
+    assert sent.numbers("lbmc.sqn") == [*range(5), *range(10), 0]
+    assert set(packets.values("lbmc.topicname.topic")) == {"orders"}
+    assert packets.having("lbmc.destination")
+    assert packets.having("lbmc.tcp_request.qidx")
 
 
 def test_o4_requests_and_responses(host: Host, loopback_config: Config, wire: Capture) -> None:
@@ -208,9 +221,11 @@ def test_o4_requests_and_responses(host: Host, loopback_config: Config, wire: Ca
     requester.stop_lingering()
     responder.finish()
     wire.judge()
-    assert [int(index, 0) for index in wire.values("lbmc.tcp_request.qidx")] == [1, 2, 3]
-    assert {int(port, 0) for port in wire.values("lbmc.tcp_request.port")} == {14392}
-    (instance,) = set(wire.values("lbmc.ctxinst.ctxinst", "lbmc.ctxinstr"))
-    answers = "lbmc.ctxinstd && tcp.dstport == 14392"
-    assert set(wire.values("lbmc.ctxinst.ctxinst", answers)) == {instance}
-    assert sorted(int(index, 0) for index in wire.values("lbmc.tidx", answers)) == [1, 1, 2, 2, 3, 3]
+    instances = ("lbmc.ctxinst.ctxinst", "lbmc.ctxinstr", "lbmc.ctxinstd")
+    packets = wire.read("tcp.dstport", "lbmc.tcp_request.qidx", "lbmc.tcp_request.port", "lbmc.tidx", *instances)
+    assert packets.numbers("lbmc.tcp_request.qidx") == [1, 2, 3]
+    assert set(packets.numbers("lbmc.tcp_request.port")) == {14392}
+    (instance,) = set(packets.having("lbmc.ctxinstr").values("lbmc.ctxinst.ctxinst"))
+    answers = packets.having("lbmc.ctxinstd").where(lambda packet: 14392 in numbers(packet, "tcp.dstport"))
+    assert set(answers.values("lbmc.ctxinst.ctxinst")) == {instance}
+    assert sorted(answers.numbers("lbmc.tidx")) == [1, 1, 2, 2, 3, 3]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from capture import Capture
+from capture import Capture, Packets, is_on, numbers
 from fixtures import needs_namespaces
 from relay import Star
 from streams import Setting, Sink, Source, Stream
@@ -43,13 +43,13 @@ def cable(star: Star, tmp_path: Path) -> Iterator[Capture]:
 
 FIELDS = {
     "lbtrm": {
-        "again": "lbtrm.data.flags_fec_type.rx == 1",
+        "again": "lbtrm.data.flags_fec_type.rx",
         "lead": "lbtrm.sm.lead_sqn",
         "session": "lbtrm.hdr.session_id",
         "tir": "lbmr.tir.lbtrm.sessid",
     },
     "lbtru": {
-        "again": "lbtru.hdr.flags.rx == 1",
+        "again": "lbtru.hdr.flags.rx",
         "lead": "lbtru.sm.lead",
         "session": "lbtru.opt_sid.session_id",
         "tir": "lbmr.tir.lbtru.session_id",
@@ -57,14 +57,22 @@ FIELDS = {
 }
 
 
-def judge(capture: Capture, transport: str) -> None:
+def judged(capture: Capture, transport: str, *fields: str) -> Packets:
+    """What both transports have, and `fields`, of a capture without complaints."""
     capture.stop()
     capture.judge()
-    assert capture.count(f"{transport}.data.sqn && !lbmc") == 0, "payload that is no message"
+    common = (
+        FIELDS[transport]["again"],
+        *(f"{transport}.{each}" for each in ("data.sqn", "nak", "nak.list.nak", "ncf")),
+    )
+    packets = capture.read("ip.src", "ip.dst", "lbmc", *common, f"{transport}.ncf.reason", *fields)
+    assert not packets.where(lambda packet: bool(packet[f"{transport}.data.sqn"]) and not packet["lbmc"]), "no message"
+    return packets
 
 
-def numbers(capture: Capture, field: str, display_filter: str = "") -> list[int]:
-    return [int(value, 0) for value in capture.values(field, display_filter)]
+def again(packets: Packets, transport: str) -> Packets:
+    """Datagrams that are sent again."""
+    return packets.where(lambda packet: is_on(packet, FIELDS[transport]["again"]))
 
 
 @pytest.mark.parametrize("transport", ["lbtrm", "lbtru"])
@@ -77,21 +85,23 @@ def test_o4_data_and_session_messages(star: Star, cable: Capture, tmp_path: Path
     for receiver in (1, 2) if transport == "lbtru" else ():
         star.wait_for(r"ru\.ack", from_=receiver)
     result = stream.finish()
-    judge(cable, transport)
     fields = FIELDS[transport]
-    (session,) = set(numbers(cable, fields["tir"]))
-    assert set(numbers(cable, fields["session"])) == {session}
+    creqs = ("lbtru.hdr.request", "lbtru.ack.sqn")
+    wanted = (fields["tir"], fields["session"], fields["lead"], f"{transport}.sm", "lbmc.sqn", "lbmc.tsni", *creqs)
+    packets = judged(cable, transport, *wanted)
+    (session,) = set(packets.numbers(fields["tir"]))
+    assert set(packets.numbers(fields["session"])) == {session}
     assert f":{session:08x}" in result.source["source"]
-    sent = numbers(cable, f"{transport}.data.sqn", f"!({fields['again']})")
+    sent = packets.where(lambda packet: not is_on(packet, fields["again"])).numbers(f"{transport}.data.sqn")
     before = {(number - 1) % 2**32 for number in sent} - {*sent}  # what the first number of a stream follows
     assert before == {0xFFFFFFFF} if transport == "lbtrm" else len(before) == 2  # each client has numbers of its own
-    assert cable.count(f"{transport}.sm") > 0
-    assert set(numbers(cable, fields["lead"])) <= {*sent, *before}  # told before any data, in the answer to a CREQ
-    assert len(set(cable.values("lbmc.sqn", "!lbmc.tsni"))) == 50
+    assert packets.having(f"{transport}.sm")
+    assert set(packets.numbers(fields["lead"])) <= {*sent, *before}  # told before any data, in the answer to a CREQ
+    assert len(set(packets.where(lambda packet: not packet["lbmc.tsni"]).values("lbmc.sqn"))) == 50
     if transport == "lbtru":
         receivers = {Star.address(1), Star.address(2)}
-        for what in ("lbtru.hdr.request", "lbtru.ack.sqn"):  # a CREQ from each; again if the answer is late
-            assert set(cable.values("ip.src", what)) == receivers
+        for what in creqs:  # a CREQ from each; again if the answer is late
+            assert set(packets.having(what).values("ip.src")) == receivers
 
 
 @pytest.mark.parametrize("transport", ["lbtrm", "lbtru"])
@@ -109,16 +119,17 @@ def test_o4_naks_confirmations_and_retransmissions(star: Star, cable: Capture, t
     result = stream.finish(lead=setting.lead)
     for report in result.reports:
         report.assert_complete(1500)
-    judge(cable, transport)
-    flow, again = result.counters.flow, FIELDS[transport]["again"]
+    packets = judged(cable, transport)
+    repairs = again(packets, transport)
     # The source's count is taken when its last client has left, and may miss what was then on its way.
-    assert result.source["rxs_sent"] + 5 >= cable.count(again) >= result.source["rxs_sent"] > 50
-    assert cable.count(f"{transport}.nak") == flow("sent", rf"{setting.lead}\.nak", to=0) > 10
-    asked = numbers(cable, f"{transport}.nak.list.nak")
+    assert result.source["rxs_sent"] + 5 >= len(repairs) >= result.source["rxs_sent"] > 50
+    naks = result.counters.flow("sent", rf"{setting.lead}\.nak", to=0)
+    assert len(packets.having(f"{transport}.nak")) == naks > 10
+    asked = packets.numbers(f"{transport}.nak.list.nak")
     assert len(asked) == result.source["naks_rcved"]
-    assert set(numbers(cable, f"{transport}.data.sqn", again)) <= set(asked)
-    assert cable.count(f"{transport}.ncf") > 0
-    reasons = set(numbers(cable, f"{transport}.ncf.reason"))
+    assert set(repairs.numbers(f"{transport}.data.sqn")) <= set(asked)
+    assert packets.having(f"{transport}.ncf")
+    reasons = set(packets.numbers(f"{transport}.ncf.reason"))
     assert reasons and reasons <= {1, 2, 3}
 
 
@@ -144,11 +155,12 @@ def test_o4_receivers_on_xsps_ask_for_repairs_and_heed_refusals(
         assert report.data["xsp_begins"] == report.total("begins") == 1
         refusals = [f"ncfs_{kind}" for kind in ("ignored", "shed", "rx_delay", "unknown")]
         assert sum(report.transport(kind) for kind in refusals) > 0
-    judge(cable, transport)
-    asked = numbers(cable, f"{transport}.nak.list.nak")
+    packets = judged(cable, transport)
+    asked = packets.numbers(f"{transport}.nak.list.nak")
     assert len(asked) == result.source["naks_rcved"] == sum(report.transport("naks_sent") for report in result.reports)
-    assert cable.count(f"{transport}.nak") == sum(report.transport("nak_pckts_sent") for report in result.reports) > 10
-    assert cable.count(f"{transport}.ncf") > 0
+    naks = len(packets.having(f"{transport}.nak"))
+    assert naks == sum(report.transport("nak_pckts_sent") for report in result.reports) > 10
+    assert packets.having(f"{transport}.ncf")
     assert result.source["naks_ignored"] + result.source["naks_shed"] + result.source["naks_rx_delay_ignored"] > 0
 
 
@@ -177,8 +189,7 @@ def test_o4_receivers_on_xsps_send_no_naks_while_they_are_cut_off(star: Star, ca
         report.assert_complete(500)
         assert report.data["xsp_begins"] == 1
         assert report.transport("naks_sent") > 0
-    judge(cable, "lbtrm")
-    assert cable.count("lbtrm.nak") > 0
+    assert judged(cable, "lbtrm").having("lbtrm.nak")
 
 
 @pytest.mark.parametrize("transport", ["lbtrm", "lbtru"])
@@ -202,8 +213,7 @@ def test_o4_refusal_of_what_left_the_window(star: Star, cable: Capture, tmp_path
     assert result.reports[0].total("lost_single") > 0
     for report in result.reports:
         report.assert_exact()
-    judge(cable, transport)
-    assert 0 in numbers(cable, f"{transport}.ncf.reason")
+    assert 0 in judged(cable, transport).numbers(f"{transport}.ncf.reason")
 
 
 def test_o4_reset_of_a_client_that_was_given_up(star: Star, cable: Capture, tmp_path: Path) -> None:
@@ -221,9 +231,12 @@ def test_o4_reset_of_a_client_that_was_given_up(star: Star, cable: Capture, tmp_
     for sink in sinks:
         sink.stop().assert_exact()
     source.finish()
-    judge(cable, "lbtru")
+    packets = judged(cable, "lbtru", "lbtru.hdr.type", "lbtru.hdr.request", "lbtru.hdr.flags.syn")
     first = Star.address(1)
-    assert set(cable.values("ip.dst", "lbtru.hdr.type == 7")) == {first}  # the reset
-    assert set(cable.values("ip.src", "lbtru.hdr.request")) == {first, Star.address(2)}
-    for what in (f"lbtru.hdr.request && ip.src == {first}", f"lbtru.hdr.flags.syn == 1 && ip.dst == {first}"):
-        assert cable.count(what) >= 2  # it connected twice, and was answered
+    resets = packets.where(lambda packet: 7 in numbers(packet, "lbtru.hdr.type"))
+    assert set(resets.values("ip.dst")) == {first}
+    creqs = packets.having("lbtru.hdr.request")
+    assert set(creqs.values("ip.src")) == {first, Star.address(2)}
+    answers = packets.where(lambda packet: is_on(packet, "lbtru.hdr.flags.syn"))
+    assert creqs.values("ip.src").count(first) >= 2  # it connected twice, and was answered
+    assert answers.values("ip.dst").count(first) >= 2
