@@ -3,6 +3,7 @@ BUILD_DIR ?= build
 BUILD_TYPE ?= Release
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
+export UM_OBJECT_CACHE ?= $(CURDIR)/build-ccache
 
 .PHONY: help build python wheel demo check test bench soak docs clean distclean
 

@@ -15,4 +15,6 @@ foreach(proto ${UM_PROTOS})
   list(APPEND UM_PROTO_C ${CMAKE_BINARY_DIR}/include/lbm/gen/${name}.pb-c.c)
   list(APPEND UM_PROTO_HEADERS ${CMAKE_BINARY_DIR}/include/lbm/gen/${name}.pb-c.h)
 endforeach()
-set_source_files_properties(${UM_PROTO_C} PROPERTIES COMPILE_OPTIONS -fvisibility=default)
+# The assertions in them name their file: not by the folder in which somebody has built.
+set_source_files_properties(${UM_PROTO_C} PROPERTIES
+  COMPILE_OPTIONS "-fvisibility=default;-fmacro-prefix-map=${CMAKE_BINARY_DIR}/=")

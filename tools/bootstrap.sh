@@ -18,7 +18,7 @@ say() { printf '%s\n' "-- $*"; }
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler)
 demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2 nftables)
 wheel_packages=("${build_packages[@]}" python3 python3-venv python3-dev)
-test_packages=("${demo_packages[@]}" liblz4-dev liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev redis-tools fish zsh chromium chromium-driver mandoc systemd)
+test_packages=("${demo_packages[@]}" ccache liblz4-dev liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev redis-tools fish zsh chromium chromium-driver mandoc systemd)
 bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools
     protobuf-compiler libprotobuf-dev flatbuffers-compiler libflatbuffers-dev)
 

@@ -8,6 +8,7 @@ python=.venv/bin/python
 [ -x "$python" ] || python=python3
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+export CC=${CC:-cc} CXX=${CXX:-c++} # as CMake names them: what the tree has compiled is taken, see cmake/objects.cmake
 mkdir -p "$folder"
 rm -f "$folder"/um_cffi-*
 "$python" -c 'import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])' "$folder" >/dev/null

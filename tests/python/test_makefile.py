@@ -21,13 +21,13 @@ def packages_here(*names: str) -> list[Path]:
     return [path for path in found if path.exists()]
 
 
-def configure(build: Path, packages: Path, *settings: str) -> str:
-    """Settings and compile commands of a tree after `make configure` where only `packages` are installed."""
+def configure(build: Path, packages: Path | None, *settings: str) -> str:
+    """Settings and compile commands of a tree after `make configure`, where only `packages` are installed if given."""
     command = ["make", "--no-print-directory", "configure", f"BUILD_DIR={build}", *settings]
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(
-        command, cwd=ROOT, env={**env, "PKG_CONFIG_LIBDIR": str(packages)}, capture_output=True, text=True, check=False
-    )
+    if packages is not None:
+        env["PKG_CONFIG_LIBDIR"] = str(packages)
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return (build / "CMakeCache.txt").read_text() + (build / "compile_commands.json").read_text()
 
@@ -47,6 +47,17 @@ def test_f31_packages_installed_later_and_another_build_type_are_noticed(tmp_pat
     (packages / "libzmq.pc").write_text(FAKE_ZMQ)
     assert "UM_BENCH_ZMQ" in configure(build, packages)
     assert "CMAKE_BUILD_TYPE:STRING=Debug" in configure(build, packages, "BUILD_TYPE=Debug")
+
+
+def test_the_library_is_compiled_through_a_cache_that_the_wheel_shares_and_tests_are_not(tmp_path: Path) -> None:
+    if shutil.which("ccache") is None or shutil.which("ninja") is None or "CMAKE_C_COMPILER_LAUNCHER" in os.environ:
+        pytest.skip("no ccache or ninja here, or another launcher of the compiler")
+    build = tmp_path / "build"
+    configure(build, None, "UM_OBJECT_CACHE=/somewhere")
+    rules = (build / "CMakeFiles" / "rules.ninja").read_text().split("\nrule C_COMPILER__")[1:]
+    cached = {rule.split("_Release")[0] for rule in rules if "CCACHE_DIR=/somewhere " in rule}
+    assert {"um_objects", "srs", "minsrc"} <= {name.removesuffix("_unscanned") for name in cached}
+    assert not [name for name in cached if "_test" in name]
 
 
 def test_the_demo_builds_the_library_and_no_tests() -> None:

@@ -38,7 +38,12 @@ def clean_environment() -> dict[str, str]:
 
 
 def build_all(folder: Path) -> Built:
-    """The sdist of this tree, the wheel that pip builds from the sdist, offline, and that wheel made portable."""
+    """The sdist of this tree, the wheel that pip builds from the sdist, offline, and that wheel made portable.
+
+    By the compiler that made the tree, as tools/build_wheel.sh does it: objects of the same sources are the same, see
+    cmake/objects.cmake, which takes 10 s of a processor instead of 55.
+    """
+    env = {"CC": "cc", "CXX": "c++", **clean_environment()}
     code = "import sys; from scikit_build_core.build import build_sdist; print(build_sdist(sys.argv[1]))"
     name = run(sys.executable, "-c", code, folder, cwd=ROOT, env=clean_environment()).split()[-1]
     sdist = folder / name
@@ -54,7 +59,7 @@ def build_all(folder: Path) -> Built:
         "-w",
         folder / "plain",
         sdist,
-        env=clean_environment(),
+        env=env,
     )
     (plain,) = (folder / "plain").glob("*.whl")
     made = run(*OFFLINE, sys.executable, ROOT / "tools" / "repair_wheel.py", plain, folder, env=clean_environment())
