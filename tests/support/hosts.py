@@ -63,17 +63,26 @@ class Process:
         return self.popen.pid
 
     @property
+    def written(self) -> int:
+        """Bytes of output."""
+        return os.fstat(self._file.fileno()).st_size
+
+    @property
     def output(self) -> str:
-        return os.pread(self._file.fileno(), 1 << 28, 0).decode(errors="replace")
+        return os.pread(self._file.fileno(), self.written, 0).decode(errors="replace")
 
     def expect(self, pattern: str, seconds: float = 30) -> re.Match[str]:
         """Wait for a line that matches; the time only catches hangs."""
         end = time.monotonic() + seconds * SLOW
+        looked_at = -1
         while True:
             ended = self.popen.poll() is not None
-            found = re.search(pattern, self.output, re.MULTILINE)
-            if found:
-                return found
+            written = self.written
+            if written != looked_at:  # or it would be read and searched fifty times a second for nothing
+                looked_at = written
+                found = re.search(pattern, self.output, re.MULTILINE)
+                if found:
+                    return found
             assert not ended, f"{self.command} ended ({self.popen.returncode}) without {pattern!r}:\n{self.output}"
             assert time.monotonic() < end, f"{self.command} does not print {pattern!r}:\n{self.output[-4000:]}"
             time.sleep(0.02)

@@ -8,11 +8,14 @@ import json
 import sys
 import threading
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from um_cffi import InvalidArgument, Message, MessageType, Receiver, ReceiverEvent, WildcardReceiver
-from um_cffi.commands import _common, _pdm
-from um_cffi.pdm import PDMError
+from um_cffi.commands import _common
+
+if TYPE_CHECKING:
+    from um_cffi.commands._pdm import Decoder
 
 
 def add_parser(commands: Any) -> None:
@@ -56,6 +59,12 @@ def stamp(timestamp_ns: int) -> str:
     return f"{time.strftime('%H:%M:%S', time.localtime(second))}.{rest // 1000:06d}"
 
 
+def _decoder(definitions: Sequence[str]) -> Decoder:
+    from um_cffi.commands import _pdm  # not for those who print other messages: it takes a tenth of their start
+
+    return _pdm.Decoder(definitions)
+
+
 class _Printer:
     """Writes lines; called on the context's callback thread."""
 
@@ -65,7 +74,7 @@ class _Printer:
         self.lost = 0
         self.done = threading.Event()
         self.error: BaseException | None = None
-        self._decoder = _pdm.Decoder(arguments.definition) if arguments.pdm else None
+        self._decoder = _decoder(arguments.definition) if arguments.pdm else None
 
     def message(self, message: Message) -> None:
         limit = self._arguments.count
@@ -112,6 +121,8 @@ class _Printer:
         """For JSON; with --pdm `fields`, or `error` and the payload."""
         if self._decoder is None:
             return _common.payload_fields(data)
+        from um_cffi.pdm import PDMError
+
         try:
             return {"fields": self._decoder.decode(data)}
         except PDMError as error:
@@ -120,8 +131,11 @@ class _Printer:
     def _text(self, data: bytes) -> str:
         if self._decoder is None:
             return data.decode("utf-8", "backslashreplace")
+        from um_cffi.commands._pdm import as_text
+        from um_cffi.pdm import PDMError
+
         try:
-            return _pdm.as_text(self._decoder.decode(data))
+            return as_text(self._decoder.decode(data))
         except PDMError as error:
             return f"[{error}] {data.hex()}"
 
