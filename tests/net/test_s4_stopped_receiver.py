@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures import needs_namespaces
@@ -42,9 +43,19 @@ class Watchers:
 
     def tables(self, pid: int) -> bool:
         """A line of `um top` is it."""
-        lines = [json.loads(line) for line in self.top.output.splitlines() if line.startswith("{") and line[-1] == "}"]
-        named = [(each["host"], each["process"], each["topics"]) for each in lines if "reasons" in each]
+        named = [(each["host"], each["process"], each["topics"]) for each in self._lines() if "reasons" in each]
         return (WHERE, pid, ["prices"]) in named
+
+    def heard(self) -> bool:
+        """`um top` and the exporter know each of the five receivers, and its topic."""
+        self.scraped = self.fleet.ask_at(self.metrics)
+        told = [each["monitored"] for each in self._lines() if "monitored" in each]
+        exported = re.findall(r'^um_receiver_topic_info{.*topic="prices"', self.scraped, re.M)
+        return bool(told) and (told[-1]["receivers"], told[-1]["topics"], len(exported)) == (5, 5, 5)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        complete = (line for line in self.top.output.splitlines() if line.startswith("{") and line[-1] == "}")
+        return [json.loads(line) for line in complete]
 
     def scrape(self, pid: int) -> bool:
         """The metric that the alert is made of says so."""
@@ -88,8 +99,8 @@ def test_s4_page_top_and_alert_name_one_stopped_receiver_of_five(host: Host, tmp
     fleet.until(calm(5))
     watchers = Watchers(fleet, top, exporter)
     end = time.monotonic() + 60 * SLOW
-    while len(re.findall(r'^um_receiver_topic_info{.*topic="prices"', fleet.ask_at(exporter), re.M)) < 5:
-        assert time.monotonic() < end, fleet.ask_at(exporter)
+    while not watchers.heard():
+        assert time.monotonic() < end, (top.output[-2000:], watchers.scraped)
     stopped = receivers[2]
     begin = time.monotonic()
     stopped.suspend()

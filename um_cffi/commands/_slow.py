@@ -50,6 +50,11 @@ class SlowWatch:
                 break
         self._fleet.expire(time.monotonic())
 
+    def heard(self) -> dict[str, int]:
+        """How many processes, receivers and topics of them records tell of: nobody else can have a line."""
+        summary = self._fleet.summary()
+        return {name: summary[name] for name in ("processes", "receivers", "topics")}
+
     def ranking(self) -> list[Slow]:
         """The worst first; a silent process is one line, whatever the number of its receivers."""
         return ranked(self._fleet.slow_receivers(RANKED))

@@ -3,7 +3,8 @@
 It subscribes to everything that matches a pattern, so it costs the network what any other receiver does. Receivers of a
 TCP session are seen from the host of its source: their connections, and how many bytes wait for each. Those of LBT-RM
 and LBT-RU that ask for repairs are ranked below, seen from the host of the source by users who may look at packets.
-Where processes publish monitoring records, those that do not keep up have a line with host, process and topic.
+Where processes publish monitoring records, those that do not keep up have a line with host, process and topic; how many
+do is told as well, because of others nothing is known.
 """
 
 from __future__ import annotations
@@ -202,7 +203,9 @@ def _title(watch: Watch, dropped: int) -> str:
     topics = len({topic for topic, _ in watch.flows})
     own = f"; {dropped} of these because um top itself is too slow" if dropped else ""
     blind = "" if watch.naks.works else _blind(watch)
-    return f"{topics} topics, {len(watch.flows)} sources, {_common.amount(total)} msg/s, {lost} lost{own}{blind}"
+    monitored = f"; records of {heard} processes" if (heard := watch.slow.heard()["processes"]) else ""
+    sums = f"{topics} topics, {len(watch.flows)} sources, {_common.amount(total)} msg/s, {lost} lost"
+    return f"{sums}{own}{blind}{monitored}"
 
 
 def _blind(watch: Watch) -> str:
@@ -267,6 +270,8 @@ class _Json:
         for receiver, session, asking in watch.naks.ranking():
             told = {"receiver": receiver, "source": session, "naks": asking.naks, "naks_per_s": asking.rate}
             print(json.dumps({"time": now, **told}))
+        if (heard := watch.slow.heard())["processes"]:
+            print(json.dumps({"time": now, "monitored": heard}))
         for each in watch.slow.ranking():
             print(json.dumps({"time": now, **each._asdict()}))
         sys.stdout.flush()
