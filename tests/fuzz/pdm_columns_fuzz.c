@@ -177,11 +177,12 @@ static void discard(struct run *run, const struct shape *shape)
     free(run->memory);
 }
 
-/* Whether the library accepts it as a message of this version. */
-static int accepted(lbmpdm_msg_t *msg, const uint8_t *data, const struct row *row)
+/* Whether the library accepts it as a message of this definition and version. Of another id it may bring its own. */
+static int accepted(lbmpdm_msg_t *msg, const struct shape *shape, const uint8_t *data, const struct row *row)
 {
     const char *at = (const char *)data + row->offset;
-    return lbmpdm_msg_deserialize(msg, at, row->length) == PDM_SUCCESS && at[6] == 1 && at[7] == 0;
+    return lbmpdm_msg_deserialize(msg, at, row->length) == PDM_SUCCESS && at[6] == 1 && at[7] == 0 &&
+           lbmpdm_msg_get_defn(msg) == shape->defn;
 }
 
 static void compare(const struct run *run, const struct shape *shape, const uint8_t *data, const struct row *rows,
@@ -191,13 +192,13 @@ static void compare(const struct run *run, const struct shape *shape, const uint
     check(lbmpdm_msg_create(&msg, shape->defn, 0) == 0);
     size_t good = run->error == 0 ? count : run->done;
     for (size_t row = 0; row < good; row++) {
-        check(accepted(msg, data, &rows[row]));
+        check(accepted(msg, shape, data, &rows[row]));
         for (size_t i = 0; run->error == 0 && i < shape->fields; i++) {
             same_field(&run->columns[i], row, msg, (int32_t)i);
         }
     }
-    check(good == count || !accepted(msg, data, &rows[good]));
-    check(lbmpdm_msg_delete(msg) == 0);
+    check(good == count || !accepted(msg, shape, data, &rows[good]));
+    check((lbmpdm_msg_get_defn(msg) == shape->defn ? lbmpdm_msg_delete(msg) : lbmpdm_msg_and_defn_delete(msg)) == 0);
 }
 
 /* Row `at` of a column is row `other_at` of another. */
