@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from hosts import Host, Process
+from interpreter import printed
 from packaging_support import ROOT, Built, clean_environment, fresh_environment, install, run
 
 README = (ROOT / "README.md").read_text()
@@ -53,7 +54,7 @@ def test_i3_the_five_lines_of_the_readme(python: Path, host: Host, empty: Path) 
     assert found
     code = found.group(1)
     assert len([line for line in code.splitlines() if line.strip()]) <= 5
-    assert host.start_command(str(python), "-c", code).finish().splitlines()[-1] == "b'Hello!'"
+    assert printed(host.start_command(str(python), "-c", code).finish())[-1] == "b'Hello!'"
 
 
 def pasted(page: Path, *words: str) -> list[str]:
@@ -182,7 +183,7 @@ with um_cffi.Context() as ctx:
     print(values, batch.to_arrow().num_columns, first)
 print(got)
 """
-    lines = host.start_command(str(python), "-c", code).finish().splitlines()
+    lines = printed(host.start_command(str(python), "-c", code).finish())
     assert lines[-2:] == ["[875770417, 943142453] 7 b'1234'", "[b'1234', b'5678']"]
 
 
@@ -225,7 +226,7 @@ with um_cffi.Context() as ctx:
     system = host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", "xmllint", "--version")
     assert system.wait() != 0, "the libraries of the system are still in use"
     done = host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", str(python), "-c", code, xml).finish()
-    assert done.splitlines()[-1] == "0 b'Hello!'"
+    assert printed(done)[-1] == "0 b'Hello!'"
     receiver = host.start_command("sh", "-c", prefix + 'exec "$@"', "sh", str(python.parent / "minrcv"))
     greet(host, receiver, "sh", "-c", prefix + 'exec "$@"', "sh", str(python.parent / "minsrc"))
     assert "'Hello!'" in receiver.finish()

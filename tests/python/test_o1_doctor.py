@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hosts import SLOW, Host
-from interpreter import ENV, needs_plain_library, python
+from interpreter import ENV, needs_plain_library, printed, python
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -180,7 +180,7 @@ def test_o1_the_plain_text_shows_state_finding_and_remedy(host: Host) -> None:
     )
     assert process.wait() == 1
     assert "FAIL  open files" in process.output and "remedy: " in process.output
-    assert " 1 failures in " in process.output.splitlines()[-1]
+    assert " 1 failures in " in printed(process.output)[-1]
 
 
 SEGMENTS = """

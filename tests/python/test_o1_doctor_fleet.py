@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from hosts import Host
-from interpreter import ENV, python
+from interpreter import ENV, printed, python
 
 from um_cffi.commands import _fleet_checks
 from um_cffi.commands._fleet_watch import Watched, of_this_process, watch
@@ -301,7 +301,7 @@ def test_o1_the_command_says_that_nothing_came(host: Host) -> None:
     process = host.start_command(*python("-m", "um_cffi", "doctor", "--fleet", "--seconds", "0.2"), env=ENV)
     assert process.wait() == 1
     assert "FAIL  records  no monitoring record has come in 0 s" in process.output
-    assert process.output.splitlines()[-1].startswith("0 ok, 0 warnings, 1 failures in ")
+    assert printed(process.output)[-1].startswith("0 ok, 0 warnings, 1 failures in ")
 
 
 def test_o1_an_address_that_cannot_be_listened_at_is_an_error_with_a_text(host: Host) -> None:

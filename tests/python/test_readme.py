@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from hosts import BUILD, Host
-from interpreter import ENV, python
+from interpreter import ENV, printed, python
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -40,7 +40,7 @@ def test_the_c_example_is_short_and_receives(host: Host, tmp_path: Path) -> None
 
 def test_the_python_example_works_alone(host: Host) -> None:
     output = host.start_command(*python("-c", block("python")), env=ENV).finish()
-    assert output.splitlines()[-1] == "b'Hello!'"
+    assert printed(output)[-1] == "b'Hello!'"
 
 
 def test_nothing_is_said_to_be_on_an_index() -> None:

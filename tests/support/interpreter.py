@@ -8,6 +8,7 @@ stopped (tools/shake_tests.py --threads): both use ptrace, which serves one at a
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -42,3 +43,8 @@ def _sanitizer() -> list[str]:
 def python(*arguments: object) -> list[str]:
     """A command that runs the interpreter; only it and its children are under the sanitizer."""
     return [*_sanitizer(), sys.executable, *map(str, arguments)]
+
+
+def printed(output: str) -> list[str]:
+    """The lines of a program's output without those of the library's log, which come when its thread gets to it."""
+    return [line for line in output.splitlines() if not re.match(r"Core-\d+-\d+: ", line)]
