@@ -3,12 +3,10 @@ what Spark has committed, and nothing else."""
 
 from __future__ import annotations
 
-import importlib.util
 import random
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
 from pairs import SOAK, loopback, until
 from recordings import Publishing, killed_after, payloads, recording, rows
 from spark_sessions import begun
@@ -46,9 +44,6 @@ def reached(folder: Path, sent: int) -> bool:
     return len(found) == 2 and min(found) >= sent
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("um_cffi.spark._streaming") is None, reason="the data source does not stream yet"
-)
 def test_k1_a_recorder_that_is_killed_costs_no_row_and_repeats_none(spark: Any, tmp_path: Path) -> None:
     """The stream of Spark goes on all the time; what it has got at the end is what was published, once each."""
     draw, folder, sink = random.Random(16), tmp_path / "r", Sink()
