@@ -282,15 +282,23 @@ def make_tree(tree: Path, options: list[Option]) -> dict[str, list[str]]:
     return read
 
 
-def build(folder: Path, programs: list[str], jobs: int) -> None:
+def _do(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}:\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+def configure(folder: Path) -> None:
+    """Of the source tree in `folder`/tree, into `folder`/build."""
     flags = [f"-DUM_BUILD_{part}=OFF" for part in ("EXAMPLES", "FUZZERS", "BENCHMARKS")]
+    flags += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1"]
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-    configure = ["cmake", "-S", str(folder / "tree"), "-B", str(folder / "build"), *generator, *flags]
-    compile_ = ["cmake", "--build", str(folder / "build"), "-j", str(jobs), "--target", *programs]
-    for command in ([*configure, "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1"], compile_):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)}:\n{(done.stdout + done.stderr)[-4000:]}")
+    _do(["cmake", "-S", str(folder / "tree"), "-B", str(folder / "build"), *generator, *flags])
+
+
+def build(folder: Path, programs: list[str], jobs: int) -> None:
+    configure(folder)
+    _do(["cmake", "--build", str(folder / "build"), "-j", str(jobs), "--target", *programs])
 
 
 # ---- the runs ----

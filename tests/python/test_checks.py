@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from checks import changes, ctests, fuzzing, main, process, pytests, schedule  # noqa: E402
+from checks import changes, ctests, fuzzing, main, process, pytests, record, schedule  # noqa: E402
 from checks.process import Tally  # noqa: E402
 from checks.schedule import Job, Pool, Result  # noqa: E402
 
@@ -309,3 +309,24 @@ def test_a_run_leaves_where_its_time_went(tmp_path: Path, monkeypatch: pytest.Mo
     main.write_trace(results, results[0].began - 2)
     head, row = main.TRACE.read_text().splitlines()
     assert head.startswith("# began") and row.split("\t")[0] == "2.0" and row.endswith("\t0.5\tone")
+
+
+def test_a_whole_long_run_forgets_old_figures_and_a_part_of_one_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    rows = "| sim | 1 passed | 2 s | then |\n\n| old figure | 3 | then |\n"
+    page.write_text(f"head\n{record.BEGIN}\n{rows}{record.END}\ntail\n")
+    monkeypatch.setattr(record, "PAGE", page)
+    monkeypatch.setattr(record, "ROOT", tmp_path)
+    monkeypatch.setattr(record, "FIGURES", tmp_path / "figures.tsv")
+    record.note_figure("new figure", "4")
+    result = record.StageResult("fuzz", Tally(passed=5), 6.0)
+    record.record([result], "A part.", whole=False)
+    text = page.read_text()
+    assert "| old figure | 3 | then |" in text and "| sim | 1 passed | 2 s | then |" in text
+    assert "| new figure | 4 |" in text and "| fuzz | 5 passed, 0 failed, 0 skipped | 6 s |" in text
+    record.record([result], "A whole run.", whole=True)
+    text = page.read_text()
+    assert text.startswith("head\n") and text.endswith("tail\n")
+    assert "then" not in text and "A part." not in text and "| new figure | 4 |" in text and "| fuzz | 5 passed" in text

@@ -218,7 +218,8 @@ def main() -> int:
     if arguments.record:
         keep_times(plan, results, everything=not (arguments.stage or arguments.only))
     if plan.soak:
-        record.record([] if arguments.only else stages, soak.COUNTS)  # a part of a stage leaves its figures only
+        whole = not (arguments.stage or arguments.only)
+        record.record([] if arguments.only else stages, soak.COUNTS, whole)  # a part of a stage leaves its figures only
     took = time.monotonic() - begin
     print(f"== {took:.0f} s, {total.cpu / took / CORES:.0%} of {CORES} cores", flush=True)
     repeat_failures(results)

@@ -1,7 +1,8 @@
 """What a long run leaves in docs/reliability.md: results of stages and figures, each with its day.
 
-A run of some stages replaces their rows only, one of some jobs of a stage leaves figures only. Figures come from the
-checks and, through the file that UM_FIGURES names (tests/support/figures.py), from tests.
+A whole run replaces everything, so that no figure outlives its test; a run of some stages replaces their rows only, one
+of some jobs of a stage leaves figures only. Figures come from the checks and, through the file that UM_FIGURES names
+(tests/support/figures.py), from tests.
 """
 
 from __future__ import annotations
@@ -52,14 +53,15 @@ def table_rows(text: str, columns: int) -> dict[str, list[str]]:
     return {row[0]: row for row in named}
 
 
-def record(results: Sequence[StageResult], summary: str) -> None:
+def record(results: Sequence[StageResult], summary: str, whole: bool) -> None:
     """Put the results of a long run, or of some of its stages, into the page."""
     head, rest = PAGE.read_text().split(BEGIN, 1)
     old, tail = rest.split(END, 1)
     day = time.strftime("%Y-%m-%d")
-    stages = table_rows(old, 4)
+    kept = "" if whole else old
+    stages = table_rows(kept, 4)
     stages |= {each.name: [each.name, str(each.tally), f"{each.seconds:.0f} s", day] for each in results}
-    values = table_rows(old, 3) | {what: [what, value, day] for what, value in figures()}
+    values = table_rows(kept, 3) | {what: [what, value, day] for what, value in figures()}
     body = [
         f"`make soak` on {CORES} cores. {summary}",
         "",
