@@ -7,6 +7,8 @@ with Context() as ctx, Source(ctx, "Greeting") as source:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from um_cffi.binding.guard import check_interpreter as _check_interpreter
 
 _check_interpreter()
@@ -18,7 +20,8 @@ if _lib.um_py_add_fast() != 0:
 
 from um_cffi import config, logs, testing  # noqa: E402
 from um_cffi.arrow import ArrowReader  # noqa: E402
-from um_cffi.batch import RECORD, Batch, Message, Slot, forget_memory  # noqa: E402
+from um_cffi.batch import Batch, Message, Slot, forget_memory  # noqa: E402
+from um_cffi.batch import record_dtype as _record_dtype  # noqa: E402
 from um_cffi.binding.lifetime import after_fork as _after_fork  # noqa: E402
 from um_cffi.binding.paths import get_include, get_library, get_pkgconfig_dir, get_program  # noqa: E402
 from um_cffi.context import Context  # noqa: E402
@@ -61,6 +64,21 @@ from um_cffi.stats import TopicSource, object_counts  # noqa: E402
 from um_cffi.xsp import XSP  # noqa: E402
 
 _after_fork(forget_memory)
+
+
+if _TYPE_CHECKING:
+    RECORD = _record_dtype()
+    """Columns of Batch.records: the layout of um_record_t."""
+else:
+
+    def __getattr__(name: str) -> object:
+        """RECORD is made when it is first used: not every program needs numpy."""
+        if name != "RECORD":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault("RECORD", _record_dtype())
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), "RECORD"})
 
 
 def version() -> str:

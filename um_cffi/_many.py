@@ -10,19 +10,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi.batch import Batch
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import shown
-from um_cffi.binding.frames import Span
+from um_cffi.binding.deferred import np
 from um_cffi.binding.lifetime import SLICE_MS
 from um_cffi.binding.located import gathered, located
 from um_cffi.errors import InvalidArgument, TimedOut, raise_last
 from um_cffi.properties import Extras
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from um_cffi.binding.frames import Span
     from um_cffi.binding.sent_columns import SentColumns
     from um_cffi.pdm import Definition
     from um_cffi.source import Source

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 from um_cffi._receiving import Receiving, resolve
 from um_cffi.arrow import ArrowReader
-from um_cffi.batch import Batch, Message, Stream, Walk, event_of
+from um_cffi.batch import Batch, Message, Stream, Walk, event_of, record_dtype
 from um_cffi.binding.arguments import whole
 from um_cffi.binding.deadline import Deadline
 from um_cffi.binding.deferred import asyncio
@@ -118,6 +118,7 @@ class Pulling(Receiving):
         """
         self._check_blocking_pull("recv_batch()")
         most, with_events = _most(max_messages), self._events if events is None else events
+        record_dtype()  # numpy is read by the first call, before it waits, not when the first message is there
         deadline = Deadline(timeout)
         self._check_open()
         while True:
@@ -194,6 +195,7 @@ class Pulling(Receiving):
         """
         self._check_pull("arecv_batch()")
         most, with_events = _most(max_messages), self._events if events is None else events
+        record_dtype()  # numpy is read by the first call, before it waits, not when the first message is there
         deadline = Deadline(timeout)
         while True:
             batch = self._take(most, 0, with_events)

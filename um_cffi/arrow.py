@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi.binding import arrow
 from um_cffi.binding.arguments import dtype_of
+from um_cffi.binding.deferred import np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from um_cffi.batch import Batch
     from um_cffi.receiver import Receiver, WildcardReceiver
 

@@ -7,10 +7,8 @@ the batch, its receiver and its context may go first, in any order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
 
 from um_cffi.answering import aanswer, answer
 from um_cffi.binding import arrow
@@ -28,28 +26,34 @@ from um_cffi.binding._fast import (
 from um_cffi.binding._fast import slot as make_slot
 from um_cffi.binding._native import ffi
 from um_cffi.binding.arguments import dtype_of
+from um_cffi.binding.deferred import np
 from um_cffi.binding.tails import CHANNEL, tails_of
 from um_cffi.errors import InvalidArgument, raise_last
 from um_cffi.events import MessageFlags, MessageType, ReceiverEvent, message_type
 from um_cffi.properties import NO_PROPERTIES, Properties, properties_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-RECORD = np.dtype(
-    [
-        ("offset", np.uint64),
-        ("length", np.uint32),
-        ("sequence_number", np.uint32),
-        ("flags", np.int32),
-        ("type", np.int32),
-        ("topic", np.uint32),
-        ("source", np.uint32),
-        ("timestamp_ns", np.int64),
-    ]
+_COLUMNS = (
+    ("offset", "u8"),
+    ("length", "u4"),
+    ("sequence_number", "u4"),
+    ("flags", "i4"),
+    ("type", "i4"),
+    ("topic", "u4"),
+    ("source", "u4"),
+    ("timestamp_ns", "i8"),
 )
-"""Columns of Batch.records: the layout of um_record_t."""
-assert RECORD.itemsize == ffi.sizeof("um_record_t")
+assert sum(int(kind[1]) for _, kind in _COLUMNS) == ffi.sizeof("um_record_t")
+
+
+@cache
+def record_dtype() -> np.dtype[np.void]:
+    """Columns of Batch.records: the layout of um_record_t."""
+    return np.dtype(list(_COLUMNS))
+
 
 _DATA = int(MessageType.DATA)
 _REQUEST = int(MessageType.REQUEST)
@@ -62,7 +66,6 @@ def _describe(message: Message) -> str:
 
 
 __all__ = [
-    "RECORD",
     "Batch",
     "Direct",
     "Intake",
@@ -74,6 +77,7 @@ __all__ = [
     "event_of",
     "forget_memory",
     "make_slot",
+    "record_dtype",
 ]
 set_python_parts(MessageFlags, message_type, _describe, raise_last, answer, aanswer, properties_of, NO_PROPERTIES)
 
@@ -95,8 +99,8 @@ class Batch:
         self._memory = memory
         self.data: npt.NDArray[np.uint8] = np.frombuffer(memory.data, np.uint8)
         """All payloads in one buffer; `offset` and `length` of the records tell where each one is."""
-        self.records: npt.NDArray[np.void] = np.frombuffer(memory.records, RECORD)
-        """One row for each message, loss or event, in order of arrival; see RECORD for the columns."""
+        self.records: npt.NDArray[np.void] = np.frombuffer(memory.records, record_dtype())
+        """One row for each message, loss or event, in order of arrival; see um_cffi.RECORD for the columns."""
         self.topics: Sequence[str] = memory.topics
         """Topic names; the column `topic` holds indexes into it. Batches of a receiver share a list, which grows; a new
         one is begun after 16384 names."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from um_cffi._many import Many, nothing_sent
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import shown
 from um_cffi.binding.attributes import Attributes
+from um_cffi.binding.deferred import is_array, np
 from um_cffi.binding.lifetime import milliseconds
 from um_cffi.binding.sent_columns import SentColumns
 from um_cffi.errors import InvalidArgument, check, raise_last
@@ -222,7 +221,7 @@ class _Numbering:
         self.flags: int = _WIDTHS[bits]
         self._first = 0
         self._column: npt.NDArray[np.uint64] | None = None
-        if hasattr(numbers, "__index__") and not isinstance(numbers, np.ndarray):
+        if hasattr(numbers, "__index__") and not is_array(numbers):
             self._first = numbers.__index__()
             return
         given = np.asarray(numbers)

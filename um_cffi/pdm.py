@@ -24,7 +24,7 @@ import numpy as np
 
 from um_cffi.binding import pdm_columns
 from um_cffi.binding._native import ffi, lib
-from um_cffi.binding.frames import ArrowArray, ArrowStream, Span, is_arrow
+from um_cffi.binding.frames import ArrowArray, ArrowStream, is_arrow
 from um_cffi.binding.pdm_decoded import Column, Columns
 from um_cffi.binding.pdm_encoded import Encoded, joined, parts_of
 from um_cffi.binding.pdm_values import (
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from typing_extensions import Never
 
     from um_cffi.batch import Batch
+    from um_cffi.binding.frames import Span
 
 __all__ = [
     "Column",

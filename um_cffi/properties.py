@@ -5,18 +5,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import Any, Union
-
-import numpy as np
+from functools import cache
+from typing import TYPE_CHECKING, Any, Union
 
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import name_bytes, shown
+from um_cffi.binding.deferred import loaded, np
 from um_cffi.errors import InvalidArgument, OutOfMemory, check
 
-Scalar = Union[np.bool_, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64]
-
-PropertyValue = Union[bool, int, float, str, Scalar]
-"""What a property may be: the type decides how it travels, see PropertyType."""
+if TYPE_CHECKING:
+    Scalar = Union[np.bool_, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64]
+    PropertyValue = Union[bool, int, float, str, Scalar]
+    """What a property may be: the type decides how it travels, see PropertyType."""
 
 NAME_MAX: int = lib.LBM_MSG_PROPERTIES_MAX_NAMELEN
 
@@ -59,17 +59,23 @@ _OF_PYTHON: dict[type, PropertyType] = {
     int: PropertyType.LONG,
     float: PropertyType.DOUBLE,
     str: PropertyType.STRING,
-    np.bool_: PropertyType.BOOLEAN,
-    np.int8: PropertyType.BYTE,
-    np.int16: PropertyType.SHORT,
-    np.int32: PropertyType.INT,
-    np.int64: PropertyType.LONG,
-    np.float32: PropertyType.FLOAT,
-    np.float64: PropertyType.DOUBLE,
 }
 
 
-class Properties(Mapping[str, PropertyValue]):
+@cache
+def _of_numpy() -> dict[type, PropertyType]:
+    return {
+        np.bool_: PropertyType.BOOLEAN,
+        np.int8: PropertyType.BYTE,
+        np.int16: PropertyType.SHORT,
+        np.int32: PropertyType.INT,
+        np.int64: PropertyType.LONG,
+        np.float32: PropertyType.FLOAT,
+        np.float64: PropertyType.DOUBLE,
+    }
+
+
+class Properties(Mapping[str, "PropertyValue"]):
     """Properties of a message: a mapping of names to values, which does not change.
 
     Those of a received message are `Message.properties`. To send some, a plain dict will do; a Properties object made
@@ -152,9 +158,11 @@ class Properties(Mapping[str, PropertyValue]):
 def type_of(name: object, value: object) -> PropertyType:
     """How the value of the property `name` travels. InvalidArgument when it cannot."""
     kind = _OF_PYTHON.get(type(value))
+    if kind is None and loaded("numpy"):
+        kind = _of_numpy().get(type(value))
     if kind is not None:
         return kind
-    if not isinstance(value, np.generic):
+    if not (loaded("numpy") and isinstance(value, np.generic)):
         for base in (str, int, float):  # classes derived from these, such as enumerations
             if isinstance(value, base):
                 return _OF_PYTHON[base]

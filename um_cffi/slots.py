@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown
 from um_cffi.binding.attributes import Attributes, merged, sorted_out
-from um_cffi.binding.deferred import asyncio
+from um_cffi.binding.deferred import asyncio, np
 from um_cffi.binding.lifetime import Part, counted
 from um_cffi.errors import InvalidArgument, check, raise_last
 from um_cffi.requests import Request, Way, make_request
 from um_cffi.stats import SourceStats, source_stats
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from typing_extensions import Unpack
 
     from um_cffi.binding.option_types import SourceOptions

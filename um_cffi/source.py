@@ -6,9 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi._many import Many, nothing_sent
 from um_cffi.batch import Batch, Slot, make_slot
 from um_cffi.binding._fast import send_each
@@ -16,8 +13,8 @@ from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown, whole
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.callbacks import check_callback
-from um_cffi.binding.deferred import asyncio
-from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
+from um_cffi.binding.deferred import asyncio, is_array, np
+from um_cffi.binding.frames import is_arrow, is_pandas, pandas_messages, spans
 from um_cffi.binding.lifetime import SLICE_MS, Part, counted, expect_left_objects, milliseconds
 from um_cffi.binding.replaying import retention, with_meaning
 from um_cffi.binding.sent_columns import SentColumns
@@ -31,9 +28,10 @@ from um_cffi.stats import NakCounts, SourceCounts, SourceStats, read_counts, rea
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    import numpy.typing as npt
     from typing_extensions import Buffer, Unpack
 
-    from um_cffi.binding.frames import ArrowArray, ArrowStream, DataFrame
+    from um_cffi.binding.frames import ArrowArray, ArrowStream, DataFrame, Span
     from um_cffi.binding.option_types import SourceOptions
     from um_cffi.binding.sent_columns import ChannelColumn, PropertyColumns
     from um_cffi.pdm import Definition
@@ -332,7 +330,7 @@ class Source(Part):
             return self._send_spans(definition._spans(messages), flush)
         if isinstance(messages, Batch):
             return self._send_batch(messages, flush)
-        if isinstance(messages, np.ndarray):
+        if is_array(messages):
             return self._send_array(messages, flush)
         layout = None if dtype is None else dtype_of("send_many()", dtype)
         if is_pandas(messages):
@@ -414,7 +412,7 @@ class Source(Part):
         flush: bool,
     ) -> int:
         self._check_open()
-        where = data.ctypes.data if isinstance(data, np.ndarray) else data
+        where = data.ctypes.data if is_array(data) else data
         base = ffi.cast("char *", where) if isinstance(where, int) else ffi.from_buffer(where)
         at = ffi.NULL if offsets is None else ffi.from_buffer("uint64_t[]", offsets)
         sizes = ffi.NULL if lengths is None else ffi.from_buffer("uint32_t[]", lengths)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from um_cffi.binding.deferred import is_integer, np
 from um_cffi.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def shown(value: object) -> str:
@@ -110,7 +111,7 @@ def path_of(call: str, path: object) -> str:
 
 def channel_number(what: str, channel: object) -> int:
     """A number of a channel. InvalidArgument names what is wrong with it, in the object `what`."""
-    if isinstance(channel, (int, np.integer)) and not isinstance(channel, bool) and 0 <= channel < 1 << 32:
+    if is_integer(channel) and not isinstance(channel, bool) and 0 <= channel < 1 << 32:
         return int(channel)
     raise InvalidArgument(f"{what}: channel {shown(channel)}: must be an int, 0 to 4294967295")
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi.binding._fast import arrow_array, arrow_schema, arrow_stream, arrow_views
 from um_cffi.binding.arguments import shown
+from um_cffi.binding.deferred import np
 from um_cffi.binding.tails import CHANNEL, HF, PropertyTexts, Tails, tails_of
 from um_cffi.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from um_cffi.batch import Batch
 
 Column = tuple[str, str, int, tuple[int, ...], Any, tuple[Any, ...], Any]

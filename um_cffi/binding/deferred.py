@@ -1,6 +1,8 @@
-"""The standard modules that only some programs need: imported when one of their names is first used.
+"""Modules that only some programs need, asyncio and numpy: imported when one of their names is first used.
 
-Every start of a program that does not await saves the time of reading asyncio; one that awaits has read it. Any thread.
+Every start of a program that does not await saves the time of reading asyncio; one that awaits has read it. numpy takes
+longer to read than all of this package; who passes arrays has read it, and who takes batches reads it with the first
+call, before that waits. Any thread.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio as asyncio
+
+    import numpy as np
+    from typing_extensions import TypeGuard
 else:
 
     class _Module:
@@ -23,11 +28,28 @@ else:
             return found
 
     asyncio = _Module("asyncio")
+    np = _Module("numpy")
+
+__all__ = ["asyncio", "is_array", "is_integer", "loaded", "np", "running_loop"]
+
+
+def loaded(module: str) -> bool:
+    """Whether a program has read the module, without which there are no values of its types."""
+    return module in sys.modules
+
+
+def is_array(value: object) -> TypeGuard[np.ndarray[Any, Any]]:
+    return loaded("numpy") and isinstance(value, np.ndarray)
+
+
+def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
+    """Of Python or of numpy. A bool is one."""
+    return isinstance(value, int) or (loaded("numpy") and isinstance(value, np.integer))
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """The event loop that runs in this thread; None where there is none, as in a program without asyncio."""
-    if "asyncio" not in sys.modules:
+    if not loaded("asyncio"):
         return None
     try:
         return asyncio.get_running_loop()

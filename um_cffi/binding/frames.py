@@ -7,27 +7,29 @@ batches) and is read where it lies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol
 
 from um_cffi.binding._fast import arrow_pointer
 from um_cffi.binding._native import ffi
+from um_cffi.binding.deferred import np
 from um_cffi.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Span = tuple[int, npt.NDArray[np.uint64], npt.NDArray[np.uint32], Any]
+    """Messages where they lie: an address, offsets from it, lengths, and what keeps the memory."""
 
 PAYLOAD = "payload"
 PACKED_BYTES = 1 << 20  # rows packed at a time
-
-Span = tuple[int, npt.NDArray[np.uint64], npt.NDArray[np.uint32], Any]
-"""Messages where they lie: an address, offsets from it, lengths, and what keeps the memory."""
 
 _NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
 _NUMBERS.update({"e": "f2", "f": "f4", "g": "f8", "tdD": "M8[D]", "tdm": "M8[ms]"})
 _NUMBERS.update({f"tD{short}": f"m8[{unit}]" for short, unit in zip("smun", ("s", "ms", "us", "ns"))})
 _STAMPS = {f"ts{short}": f"M8[{unit}]" for short, unit in zip("smun", ("s", "ms", "us", "ns"))}
-_OFFSETS = {"z": np.int32, "u": np.int32, "Z": np.int64, "U": np.int64}
-_VIEW = np.dtype([("length", "<i4"), ("prefix", "<u4"), ("buffer", "<i4"), ("offset", "<i4")])
+_OFFSETS = {"z": "i4", "u": "i4", "Z": "i8", "U": "i8"}
+_VIEW = [("length", "<i4"), ("prefix", "<u4"), ("buffer", "<i4"), ("offset", "<i4")]
+_VIEW_BYTES = 16
 _INLINE_MAX = 12
 _LENGTH_MAX = 0xFFFFFFFF
 
@@ -362,7 +364,7 @@ class _Array:
         bases = np.array(
             [self._base(at) for at in range(2, max(3, self.array.n_buffers - 1))][: self.array.n_buffers - 3]
         )
-        inside = self._base(1) + (np.arange(self.length) + self.offset) * _VIEW.itemsize + 4
+        inside = self._base(1) + (np.arange(self.length) + self.offset) * _VIEW_BYTES + 4
         addresses = inside.astype(np.uint64)
         long = np.flatnonzero(~short)
         addresses[long] = bases.astype(np.uint64)[views["buffer"][long]] + views["offset"][long].astype(np.uint64)

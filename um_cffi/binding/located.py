@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi.batch import Batch
 from um_cffi.binding.arguments import dtype_of, shown
-from um_cffi.binding.frames import Span, is_arrow, is_pandas, pandas_messages, spans
+from um_cffi.binding.deferred import np
+from um_cffi.binding.frames import is_arrow, is_pandas, pandas_messages, spans
 from um_cffi.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from um_cffi.binding.frames import Span
     from um_cffi.pdm import Definition
 
 _GATHERED_BYTES = 1 << 20  # messages of a list that are copied into one buffer at a time

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Union
-
-import numpy as np
-import numpy.typing as npt
 
 from um_cffi.binding._native import ffi
 from um_cffi.binding.arguments import channel_number, name_bytes, shown
+from um_cffi.binding.deferred import is_integer, np
 from um_cffi.binding.frames import arrow_column, is_arrow
 from um_cffi.errors import InvalidArgument
 from um_cffi.properties import NAME_MAX, Properties, PropertyType, made_of, type_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from um_cffi.binding.frames import ArrowArray, ArrowStream
     from um_cffi.properties import PropertyValue
 
@@ -37,9 +38,8 @@ _KINDS = {
     "f4": PropertyType.FLOAT,
     "f8": PropertyType.DOUBLE,
 }
-_DTYPES = {kind: np.dtype(code) for code, kind in _KINDS.items()}
+_CODES = {kind: code for code, kind in _KINDS.items()}
 _COLUMNS_MAX = 64  # that mappings of rows are made to
-_ALIKE = {bool, int, float, str, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64}
 _ROWS_KEPT = 1024  # properties of rows that others may have, too
 
 
@@ -98,7 +98,7 @@ class SentColumns:
     # -- what is given --
 
     def _take_channels(self, channels: Any) -> None:
-        if isinstance(channels, (int, np.integer)):
+        if is_integer(channels):
             self.sent.channel = channel_number(self._call, channels)
             return
         values, there = self._values("channels", channels)
@@ -234,7 +234,7 @@ class SentColumns:
             if kind is PropertyType.STRING:
                 column = self._texts(what, [value], None)
             else:
-                column = _Column(kind, np.array([value], _DTYPES[kind]), None, None, 1)
+                column = _Column(kind, np.array([value], _CODES[kind]), None, None, 1)
         except OverflowError:
             raise self._wrong(f"{what}: {shown(value)} does not fit into 64 bits") from None
         column.rows = None
@@ -258,7 +258,7 @@ class SentColumns:
         if kind is PropertyType.STRING:
             return self._texts(what, ["" if value is None else value for value in values], there)
         try:
-            data = np.array([0 if value is None else value for value in values], _DTYPES[kind])
+            data = np.array([0 if value is None else value for value in values], _CODES[kind])
         except OverflowError:
             at = [value is None or -(1 << 63) <= value < 1 << 63 for value in values].index(False)
             raise self._wrong(f"{what}, row {at}: {shown(values[at])} does not fit into 64 bits") from None
@@ -343,4 +343,9 @@ def _columns_of(rows: Sequence[Any]) -> dict[str, list[Any]] | None:
     if sum(len(row) for row in rows if row) != sum(len(rows) - column.count(None) for column in columns.values()):
         return None  # values that are None
     types = [{type(value) for value in column} - {type(None)} for column in columns.values()]
-    return columns if all(len(each) == 1 and each <= _ALIKE for each in types) else None
+    return columns if all(len(each) == 1 and each <= _plain_types() for each in types) else None
+
+
+@cache
+def _plain_types() -> set[type]:
+    return {bool, int, float, str, np.int8, np.int16, np.int32, np.int64, np.float32, np.float64}

@@ -9,14 +9,14 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from um_cffi.binding._native import lib
+from um_cffi.binding.deferred import np
 from um_cffi.events import MessageFlags
 from um_cffi.properties import properties_of
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from um_cffi.batch import Batch
 
 assert sys.byteorder == "little"  # as records of batches are, see um.h

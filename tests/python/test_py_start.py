@@ -1,0 +1,56 @@
+"""What a program has to read before it starts: modules that only some need are left until they are asked for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from interpreter import ENV, needs_plain_library, python
+
+pytestmark = needs_plain_library
+
+PLAIN = """
+import sys
+from um_cffi import Context, Receiver, Source
+names = []
+with Context(default_interface="127.0.0.1", operational_mode="embedded") as ctx:
+    with Source(ctx, "x", transport="lbtipc") as source, Receiver(ctx, "x", on_message=names.append, direct=True):
+        source.wait_receivers()
+        source.send(b"x", flush=True, channel=7, properties={"of": "python", "count": 1})
+        source.send_many([b"y", b"z"], flush=True)
+        with Receiver(ctx, "x") as receiver:
+            assert receiver.recv(timeout=0) is None
+print(*sorted({"asyncio", "numpy", "pyarrow"} & set(sys.modules)))
+"""
+BATCHES = """
+import sys
+import um_cffi
+with um_cffi.Context(default_interface="127.0.0.1", operational_mode="embedded") as ctx:
+    with um_cffi.Receiver(ctx, "x") as receiver:
+        assert "numpy" not in sys.modules
+        assert receiver.recv_batch(timeout=0) is None
+        assert "numpy" in sys.modules, "read when the first message is there: it would wait"
+assert um_cffi.RECORD is um_cffi.RECORD and um_cffi.RECORD.names[0] == "offset"
+from um_cffi import *
+assert RECORD.itemsize == 40
+try:
+    um_cffi.RECORDS
+except AttributeError as error:
+    print(error)
+"""
+
+
+def printed_by(program: str) -> str:
+    run = subprocess.run(
+        python("-c", program), env={**os.environ, **ENV}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_single_messages_need_neither_numpy_nor_asyncio() -> None:
+    assert printed_by(PLAIN) == ""
+
+
+def test_numpy_is_read_by_the_first_call_for_a_batch_before_it_waits() -> None:
+    assert printed_by(BATCHES) == "module 'um_cffi' has no attribute 'RECORDS'"
