@@ -10,6 +10,7 @@
 #define PORT 24499
 #define SESSIONS 2
 #define TOPICS 3
+#define ANCHOR_MS (1000ul * 1000 * 1000) /* eleven days */
 
 static volatile uint8_t sink;
 static struct um_rcv_sessions *sessions;
@@ -23,6 +24,7 @@ struct fuzz_stream {
 };
 
 static struct fuzz_stream anchor; /* keeps the socket open from one input to the next */
+static uint64_t anchor_due_ns;    /* when it joins anew: its source is silent, and a million inputs last for decades */
 
 static void on_data(struct um_rcv_stream *stream, const struct um_lbmc_msg *msg, struct um_buf *buf, uint64_t now_ns)
 {
@@ -110,17 +112,23 @@ static void join_missing(void)
     }
 }
 
-static void open_world(void)
+static void join_anchor(void)
 {
     lbm_ulong_t timeout = receiver_opts.transport_lbtrm_activity_timeout;
+    receiver_opts.transport_lbtrm_activity_timeout = ANCHOR_MS;
+    um_rcv_stream_leave(&anchor.stream);
+    join(&anchor, 0x7fffffff, 0);
+    receiver_opts.transport_lbtrm_activity_timeout = timeout;
+    anchor_due_ns = now_ns + (uint64_t)ANCHOR_MS / 2 * UM_NS_PER_MS; /* an input lasts for hours */
+}
+
+static void open_world(void)
+{
     env.loop = um_loop_create(false, UM_LOOP_PEND, "fuzz");
     sessions = env.loop == NULL ? NULL : um_rcv_sessions_create(&env, NULL);
     if (sessions == NULL) {
         abort();
     }
-    receiver_opts.transport_lbtrm_activity_timeout = 1000ull * 1000 * 1000 * 1000;
-    join(&anchor, 0x7fffffff, 0);
-    receiver_opts.transport_lbtrm_activity_timeout = timeout;
 }
 
 /* One step: the first byte says what happens. */
@@ -165,6 +173,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     now_ns += UM_NS_PER_SEC;
     um_loop_run_once(env.loop, 0, now_ns);
+    if (now_ns >= anchor_due_ns) {
+        join_anchor();
+    }
     join_missing();
     struct um_udp_receivers *receivers = um_udp_rcv_session_of(anchor.stream.session)->owner;
     for (size_t at = 0; at < size;) {
