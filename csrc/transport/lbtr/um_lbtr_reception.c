@@ -401,7 +401,8 @@ bool um_lbtr_reception_sm(struct um_lbtr_reception *rx, uint64_t now_ns, uint32_
         um_lbtr_rx_take_back(rx, now_ns, rx->confirmed);
     }
     um_lbtr_rx_told_behind(rx, now_ns, end);
-    if (um_sqn_newer(end, rx->claim_end)) {
+    /* From half of the number space behind it would be newer than what was claimed, though not than the stream. */
+    if (um_sqn_newer(end, rx->claim_end) && um_sqn_newer(end, rx->expected)) {
         uint32_t from = rx->claim_end;
         rx->claim_end = end;
         um_lbtr_rx_add_gap(rx, now_ns, from, end);

@@ -285,3 +285,19 @@ TEST(f9_stream_forged_from_the_other_end_of_the_number_space_is_found_out)
         um_lbtr_reception_free(&rx);
     }
 }
+
+/* What is half of the number space behind the stream is newer than what a session message claimed of it. */
+TEST(f9_session_message_from_the_other_end_of_the_number_space_claims_nothing)
+{
+    struct um_lbtr_reception rx;
+    begin(&rx, 0);
+    give(&rx, T0, 0, 0);
+    um_lbtr_reception_sm(&rx, T0 + MS, 1000, 0);
+    for (uint32_t i = 0; i < 1000; i += 100) {
+        um_lbtr_reception_sm(&rx, T0 + 2 * MS, (UINT32_C(1) << 31) + i, 0);
+        CHECK_EQ(rx.claim_end, 1001);
+    }
+    um_lbtr_reception_on_timer(&rx, T0 + 60 * SEC);
+    CHECK_EQ(out.lost, 1000);
+    um_lbtr_reception_free(&rx);
+}
