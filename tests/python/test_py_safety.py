@@ -595,7 +595,11 @@ class Watch:
             self.before = resident()
         return self.got >= count
 watch, over = Watch(), threading.Event()
+def fill(number):
+    if number < 20:
+        time.sleep(0.02)  # let the buffers grow to what a full queue needs
 def on_message(message):
+    fill(watch.got)
     if len(message.data) == 64 and watch.add(1):
         over.set()
 def feed(source):
@@ -619,8 +623,7 @@ with pair(on_message if way == "callbacks" else None, queue_bytes=4 << 20) as (s
         asyncio.run(read(receiver))
     else:
         for number, batch in enumerate(receiver.batches()):
-            if number < 20:
-                time.sleep(0.02)  # let the buffers grow to what a full queue needs
+            fill(number)
             if watch.add(int((batch.records["length"] == 64).sum())):
                 break
         del batch
