@@ -3,6 +3,7 @@
 #ifndef LBTR_BOUNDS_H
 #define LBTR_BOUNDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,9 @@ struct bounds {
     uint64_t span, nak_packets;
     uint64_t interval, data_bytes, repair_bytes; /* of the limiter's interval */
     uint64_t ncf_bytes, resets, lost;
-    size_t memory; /* before the engines */
+    size_t memory;     /* before the engines */
+    uint32_t datagram; /* the number of the one that the receiver is given */
+    bool given;        /* one is */
 };
 
 static inline void bounds_fail(const char *what)
@@ -79,6 +82,16 @@ static inline void bounds_ncf(struct bounds *bounds, const struct um_lbtr_limite
     bounds->ncf_bytes += len;
     if (bounds->ncf_bytes > seconds * limiter->ncf.allowance) {
         bounds_fail("more NCFs than allowed");
+    }
+}
+
+/* A row of datagrams from any distance is believed, and everything before its last one is lost; claims do not reach so
+ * far, so that nothing else may. */
+static inline void bounds_loss(const struct bounds *bounds, uint32_t first, uint32_t count)
+{
+    bool row = bounds->given && first + count == bounds->datagram;
+    if (count == 0 || count >= 1u << 31 || (count > 1u << 22 && !row)) {
+        bounds_fail("an impossible loss");
     }
 }
 

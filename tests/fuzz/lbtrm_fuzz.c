@@ -37,9 +37,7 @@ static void on_deliver(void *io, uint64_t now_ns, const struct um_slice *payload
 
 static void on_lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why)
 {
-    if (count == 0 || count > 1u << 22) {
-        bounds_fail("an impossible loss");
-    }
+    bounds_loss(&((struct engines *)io)->bounds, first, count);
 }
 
 static void on_begin(void *io, uint64_t now_ns)
@@ -132,7 +130,11 @@ static void run_packet(struct engines *e, const uint8_t *data, size_t len)
         um_put16(packet + 2, session.ucast_port);
         um_put32(packet + 4, session.session_id);
     }
+    struct um_lbtrm_packet decoded;
+    e->bounds.given = um_lbtrm_decode(packet, len, &decoded) == UM_LBTR_OK && decoded.type == UM_LBTRM_DATA;
+    e->bounds.datagram = e->bounds.given ? decoded.sqn : 0;
     um_lbtrm_rcv_engine_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip);
+    e->bounds.given = false;
     um_lbtrm_src_engine_on_packet(e->source, e->bounds.now_ns, packet, len);
     free(packet);
 }

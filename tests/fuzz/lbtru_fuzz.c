@@ -44,9 +44,7 @@ static void on_deliver(void *io, uint64_t now_ns, const struct um_slice *payload
 
 static void on_lost(void *io, uint64_t now_ns, uint32_t first, uint32_t count, enum um_lbtr_loss why)
 {
-    if (count == 0 || count > 1u << 22) {
-        bounds_fail("an impossible loss");
-    }
+    bounds_loss(&((struct engines *)io)->bounds, first, count);
 }
 
 static void on_begin(void *io, uint64_t now_ns)
@@ -167,7 +165,11 @@ static void run_packet(struct engines *e, const uint8_t *data, size_t len)
     uint8_t *packet = malloc(len + 1);
     memcpy(packet, data, len);
     packet[0] &= 0x0f;
+    struct um_lbtru_packet decoded;
+    e->bounds.given = um_lbtru_decode(packet, len, &decoded) == UM_LBTR_OK && decoded.type == UM_LBTRU_DATA;
+    e->bounds.datagram = e->bounds.given ? decoded.sqn : 0;
     um_lbtru_rcv_engine_on_packet(e->receiver, e->bounds.now_ns, packet, len, source_ip, SOURCE_PORT);
+    e->bounds.given = false;
     um_lbtru_src_engine_on_packet(e->source, e->bounds.now_ns, packet, len, &from);
     free(packet);
 }
