@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -300,7 +301,7 @@ def test_o1_the_command_listens_to_datagrams(host: Host) -> None:
 def test_o1_the_command_says_that_nothing_came(host: Host) -> None:
     process = host.start_command(*python("-m", "um_cffi", "doctor", "--fleet", "--seconds", "0.2"), env=ENV)
     assert process.wait() == 1
-    assert "FAIL  records  no monitoring record has come in 0 s" in process.output
+    assert re.search(r"FAIL  records  no monitoring record has come in \d+ s", process.output), process.output
     assert printed(process.output)[-1].startswith("0 ok, 0 warnings, 1 failures in ")
 
 
