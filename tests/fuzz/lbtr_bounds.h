@@ -29,6 +29,7 @@ struct bounds {
     size_t memory;     /* before the engines */
     uint32_t datagram; /* the number of the one that the receiver is given */
     bool given;        /* one is */
+    uint32_t row_lost; /* the longest loss before a row */
 };
 
 static inline void bounds_fail(const char *what)
@@ -85,12 +86,15 @@ static inline void bounds_ncf(struct bounds *bounds, const struct um_lbtr_limite
     }
 }
 
-/* A row of datagrams from any distance is believed, and everything before its last one is lost; claims do not reach so
- * far, so that nothing else may. */
-static inline void bounds_loss(const struct bounds *bounds, uint32_t first, uint32_t count)
+/* A row of datagrams from any distance is believed, and everything before its last one is lost; where another row leads
+ * back into that, a part of it is looked for, and lost, once more. Claims do not reach so far, so that nothing else
+ * may. */
+static inline void bounds_loss(struct bounds *bounds, uint32_t first, uint32_t count)
 {
-    bool row = bounds->given && first + count == bounds->datagram;
-    if (count == 0 || count >= 1u << 31 || (count > 1u << 22 && !row)) {
+    if (bounds->given && first + count == bounds->datagram && count > bounds->row_lost) {
+        bounds->row_lost = count;
+    }
+    if (count == 0 || count >= 1u << 31 || (count > 1u << 22 && count > bounds->row_lost)) {
         bounds_fail("an impossible loss");
     }
 }

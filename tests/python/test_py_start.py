@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-
-from interpreter import ENV, needs_plain_library, python
-
-pytestmark = needs_plain_library
+from interpreter import printed
+from pairs import run_python
 
 PLAIN = """
 import sys
@@ -40,17 +36,9 @@ except AttributeError as error:
 """
 
 
-def printed_by(program: str) -> str:
-    run = subprocess.run(
-        python("-c", program), env={**os.environ, **ENV}, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    return run.stdout.strip()
-
-
 def test_single_messages_need_neither_numpy_nor_asyncio() -> None:
-    assert printed_by(PLAIN) == ""
+    assert printed(run_python(PLAIN)) == [""]
 
 
 def test_numpy_is_read_by_the_first_call_for_a_batch_before_it_waits() -> None:
-    assert printed_by(BATCHES) == "module 'um_cffi' has no attribute 'RECORDS'"
+    assert printed(run_python(BATCHES)) == ["module 'um_cffi' has no attribute 'RECORDS'"]

@@ -111,7 +111,7 @@ def path_of(call: str, path: object) -> str:
 
 def channel_number(what: str, channel: object) -> int:
     """A number of a channel. InvalidArgument names what is wrong with it, in the object `what`."""
-    if is_integer(channel) and not isinstance(channel, bool) and 0 <= channel < 1 << 32:
+    if (isinstance(channel, int) or is_integer(channel)) and not isinstance(channel, bool) and 0 <= channel < 1 << 32:
         return int(channel)
     raise InvalidArgument(f"{what}: channel {shown(channel)}: must be an int, 0 to 4294967295")
 
