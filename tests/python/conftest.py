@@ -4,11 +4,14 @@ private network, and what came out is reported here test by test.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,30 @@ def run_module(path: Path, report: Path) -> dict[str, tuple[str, str]]:
     if process.returncode not in (0, 1):
         found[""] = ("failure", f"pytest ended with {process.returncode}:\n{words}")
     return found
+
+
+_stderr = -1  # what it is where nothing is captured
+
+
+def pytest_configure() -> None:
+    global _stderr
+    _stderr = os.dup(2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, bool | None, bool | None]:
+    """The stacks of all threads are printed where a test takes too long. By a signal: the thread that pytest has for it
+    (faulthandler_timeout) allocates while the test begins, and with the address sanitizer of GCC 12 a process that is
+    forked at that moment waits for ever for the lock of the allocator.
+    """
+    if not inside():
+        return (yield)
+    faulthandler.register(signal.SIGALRM, _stderr)  # each time: a test may use the signal for itself
+    signal.setitimer(signal.ITIMER_REAL, importlib.import_module("inside").HANG_SECONDS / 3)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @pytest.fixture(autouse=True)

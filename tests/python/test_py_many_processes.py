@@ -5,22 +5,25 @@ What is counted are failures; nothing here judges how long it takes.
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import multiprocessing
 import os
+import signal
 import socket
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 
 from um_cffi import Batch, Context, MessageType, Receiver, Source, UmError, WildcardReceiver, logs
 
-HANG = 240.0
+HANG = 480.0 if os.environ.get("UM_SANITIZED") else 240.0  # beside 24 busy processes 100 to 234 s sanitized
 REQUEST_PORTS = range(14391, 14396)
 SESSION_PORTS = range(14371, 14391)
 
@@ -29,6 +32,7 @@ def _publish(pipe: Connection, number: int) -> None:
     """One of the hundred processes: says what failed, or nothing once it has sent; sends until the parent has heard:
     a receiver that got no answer for four seconds, because a hundred start at once, has left and comes again.
     """
+    faulthandler.register(signal.SIGUSR1)
     try:
         with Context() as ctx:
             source = Source(ctx, f"many.{number}")
@@ -56,7 +60,7 @@ def test_a_hundred_processes_with_a_context_each_start_and_publish() -> None:
     try:
         with Context() as ctx:
             receiver = WildcardReceiver(ctx, r"^many\.\d+$")
-            heard = _take(receiver, 100, pipes)
+            heard = _take(receiver, 100, pipes, processes)
             ended = _answers(pipes)
         for pipe, process in zip(pipes, processes):
             pipe.send("")
@@ -68,7 +72,22 @@ def test_a_hundred_processes_with_a_context_each_start_and_publish() -> None:
     assert sorted(heard) == sorted(str(number) for number in range(100))
 
 
-def _take(receiver: WildcardReceiver, count: int, pipes: Sequence[Connection] = ()) -> list[str]:
+def _where(process: BaseProcess) -> str:
+    """What each thread of a process waits for; the stacks of those that Python knows go to standard error."""
+    if process.pid is None or not process.is_alive():
+        return f"process {process.pid}: ended with {process.exitcode}"
+    os.kill(process.pid, signal.SIGUSR1)
+    time.sleep(2)
+    facts = [f"process {process.pid}:"]
+    with suppress(OSError):  # it may end meanwhile, and not everybody may look
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            facts += [(thread / name).read_text().strip() for name in ("comm", "wchan", "syscall")]
+    return "\n".join(facts)
+
+
+def _take(
+    receiver: WildcardReceiver, count: int, pipes: Sequence[Connection] = (), processes: Sequence[BaseProcess] = ()
+) -> list[str]:
     """The first `count` different messages."""
     heard: set[str] = set()
     deadline = time.monotonic() + HANG
@@ -77,7 +96,8 @@ def _take(receiver: WildcardReceiver, count: int, pipes: Sequence[Connection] = 
         if batch is None or time.monotonic() > deadline:
             missing = sorted(set(range(count)) - set(map(int, heard)))
             told = [pipe.recv() for pipe in pipes if pipe.poll()]
-            pytest.fail(f"not heard: {missing}; told: {told}; {receiver.counts()}; {receiver.context.counts()}")
+            facts = (f"not heard: {missing}; told: {told}", str(receiver.counts()), str(receiver.context.counts()))
+            pytest.fail("\n".join((*facts, *(_where(processes[number]) for number in missing[: len(processes)]))))
         heard.update(data.decode() for data in _payloads(batch))
     return sorted(heard)
 

@@ -25,8 +25,7 @@ FORKED = (ROOT / "tests" / "support" / "forked.py", "--net")
 
 
 def command(*arguments: object, by: tuple[object, ...] = ("-m", "pytest")) -> list[str]:
-    """The stacks of all threads are printed where a test takes too long."""
-    options = ["-q", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={HANG_SECONDS // 3}", "-o", "addopts="]
+    options = ["-q", "-p", "no:cacheprovider", "-o", "addopts="]
     python = interpreter.python("-X", "faulthandler", *by, *options, *arguments)
     return [str(ROOT / "tools" / "private_net.sh"), *python]
 
