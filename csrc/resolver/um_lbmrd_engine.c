@@ -149,11 +149,18 @@ static bool pay_as_starter(struct um_lbmrd *engine, struct address *address, int
 /* Who pays for what is forwarded. */
 enum payer { PAYER_NOBODY, PAYER_ADDRESS, PAYER_START, PAYER_NEWCOMERS };
 
+/* Their budget of processor time is a share of what the daemon has: on a busy machine, which gives it less than that
+ * share of a core, newcomers would have all of it otherwise, and nobody else an answer. */
+static uint64_t had_ns(const struct um_lbmrd_config *config, uint64_t now_ns)
+{
+    return config->had_ns != NULL ? config->had_ns(config->arg) : now_ns;
+}
+
 static enum payer pay_as_newcomer(struct um_lbmrd *engine, uint64_t now_ns, int64_t cost)
 {
     const struct um_lbmrd_config *config = &engine->config;
     refill(&engine->newcomers, now_ns, config->output_rate, config->output_burst);
-    refill(&engine->newcomers_time, now_ns, config->time_rate, config->time_burst);
+    refill(&engine->newcomers_time, had_ns(config, now_ns), config->time_rate, config->time_burst);
     if (config->cpu_ns != NULL && engine->newcomers_time.left <= 0) {
         return PAYER_NOBODY;
     }
@@ -211,7 +218,7 @@ struct um_lbmrd *um_lbmrd_create(const struct um_lbmrd_config *config, uint64_t 
     engine->gather.send = send_gathered;
     engine->gather.arg = engine;
     engine->newcomers = full_budget(engine, now_ns);
-    engine->newcomers_time = (struct budget){.left = (int64_t)config->time_burst, .filled_ns = now_ns};
+    engine->newcomers_time = (struct budget){.left = (int64_t)config->time_burst, .filled_ns = had_ns(config, now_ns)};
     engine->created_ns = now_ns;
     engine->start_bytes = (int64_t)config->start_burst;
     engine->next_check_ns = now_ns + config->activity_ns;

@@ -50,6 +50,7 @@ struct um_lbmrd_config {
     uint16_t own_port;
     const struct um_lbmrd_nat *nat; /* outlives the engine; NULL: nothing is translated */
     uint64_t (*cpu_ns)(void *arg);  /* time used by this thread; NULL: newcomers have a budget of bytes only */
+    uint64_t (*had_ns)(void *arg);  /* time that it has had, used or idle, not kept from it; NULL: all that passes */
     /* Send one datagram to each of these; errors[i] gets 0 or an errno value. */
     void (*send)(void *arg, const struct um_lbmrd_peer *peers, size_t count, const uint8_t *data, size_t len,
                  int *errors);

@@ -12,6 +12,7 @@
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_iface.h"
+#include "base/um_thread.h"
 #include "resolver/um_tr_agent.h"
 #include "resolver/um_tr_srs.h"
 
@@ -25,6 +26,7 @@ struct um_resolver {
     struct um_tr_srs *srs; /* NULL: no resolver_service */
     bool udp;              /* false: resolver_disable_udp_topic_resolution */
     uint32_t host_id;
+    uint64_t kept_ns; /* from the thread, when it was last told */
     lbm_str_hash_func_t hash;
     lbm_str_hash_func_ex_t hash_ex;
 };
@@ -169,6 +171,12 @@ static uint64_t thread_cpu_ns(void *io)
     return (uint64_t)ts.tv_sec * UM_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+static uint64_t thread_kept_ns(void *io)
+{
+    struct um_resolver *resolver = io;
+    return resolver->kept_ns = um_thread_kept_ns(resolver->kept_ns);
+}
+
 /* Sources in the memory of another host cannot be joined: their advertisements are passed over in silence. */
 static bool host_is_local(void *io, uint32_t host_id)
 {
@@ -188,8 +196,11 @@ void um_resolver_set_host_id(struct um_resolver *resolver, uint32_t host_id)
 struct um_resolver *um_resolver_create(struct um_loop *loop, const struct um_context_options *opts,
                                        const uint8_t ctxinst[8], const struct um_resolver_events *events, void *user)
 {
-    static const struct um_tr_ops ops = {
-        .send = send_datagram, .set_timer = set_timer, .host_is_local = host_is_local, .cpu_ns = thread_cpu_ns};
+    static const struct um_tr_ops ops = {.send = send_datagram,
+                                         .set_timer = set_timer,
+                                         .host_is_local = host_is_local,
+                                         .cpu_ns = thread_cpu_ns,
+                                         .kept_ns = thread_kept_ns};
     struct um_tr_config config;
     struct um_resolver *resolver = um_calloc(1, sizeof *resolver);
     if (resolver == NULL) {

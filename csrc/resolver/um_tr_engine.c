@@ -460,6 +460,7 @@ struct um_tr_engine *um_tr_engine_create(const struct um_tr_config *config, cons
     engine->ops = *ops;
     engine->io = io;
     engine->start_ns = engine->now_ns = now_ns;
+    engine->had_ns = engine->had_asked_ns = now_ns;
     engine->tm_due_ns = UM_NEVER;
     init_lists(engine);
     engine->buffer = um_malloc(TR_BUFFER);

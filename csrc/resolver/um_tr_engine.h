@@ -56,6 +56,8 @@ struct um_tr_ops {
     void (*set_timer)(void *io, uint64_t due_ns);
     bool (*host_is_local)(void *io, uint32_t host_id); /* NULL: every host_id is */
     uint64_t (*cpu_ns)(void *io); /* time used by this thread, to bound the work of others' patterns; NULL: no bound */
+    /* Time in which it was ready and others ran: of that nobody has a share. NULL: none. */
+    uint64_t (*kept_ns)(void *io);
 };
 
 struct um_tr_stats {

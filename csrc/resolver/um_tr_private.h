@@ -111,6 +111,7 @@ struct um_tr_engine {
     struct um_pattern_cache *pattern_cache; /* compiled wildcard queries of others */
     uint64_t patterns_trusted_ns;           /* until then only patterns in the cache are searched for */
     struct um_tr_budget budget;             /* processor time for what strangers ask */
+    uint64_t had_ns, had_asked_ns, kept_ns; /* its clock, when that was last set and what the operation said */
     uint32_t from_ip;                       /* sender of the datagram that is looked at */
 
     struct um_list tm_queue;

@@ -79,11 +79,18 @@ static void send_datagrams(void *arg, const struct um_lbmrd_peer *peers, size_t 
     }
 }
 
+static uint64_t waited_ns; /* for datagrams, since the start */
+
 static uint64_t used_ns(void *arg)
 {
     struct timespec used;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+static uint64_t had_ns(void *arg)
+{
+    return used_ns(arg) + waited_ns;
 }
 
 /* 0.0.0.0 means the first interface that is up, one that leads out of the host if there is any. */
@@ -170,7 +177,9 @@ static int run(int fd, struct um_lbmrd *engine, const char *log_name, const sigs
         uint64_t now = um_clock_ns(), due = um_lbmrd_next_timer(engine), left = due > now ? due - now : 0;
         struct timespec wait = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
         struct pollfd pfd = {fd, POLLIN, 0};
-        if (ppoll(&pfd, 1, &wait, while_waiting) > 0) {
+        int ready = ppoll(&pfd, 1, &wait, while_waiting);
+        waited_ns += um_clock_ns() - now;
+        if (ready > 0) {
             receive_some(fd, engine, buffer);
         }
         um_lbmrd_on_timer(engine, um_clock_ns());
@@ -211,6 +220,7 @@ static int serve(const struct lbmrd_settings *settings, const sigset_t *while_wa
                                      .own_port = (uint16_t)settings->port,
                                      .nat = settings->file.nat,
                                      .cpu_ns = used_ns,
+                                     .had_ns = had_ns,
                                      .send = send_datagrams,
                                      .arg = &fd};
     struct um_lbmrd *engine = um_lbmrd_create(&config, um_clock_ns());

@@ -1,14 +1,20 @@
-/* Error text, log, random numbers, buffers and the allocator's hook. */
+/* Error text, log, random numbers, buffers, the allocator's hook and what a thread gets of the processors. */
+#define _GNU_SOURCE
 #include "um_test.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
+#include "base/um_clock.h"
 #include "base/um_buf.h"
 #include "base/um_error.h"
 #include "base/um_log.h"
 #include "base/um_mem.h"
 #include "base/um_random.h"
+#include "base/um_thread.h"
 
 TEST(an_error_carries_identifier_text_and_leaves_errno_alone)
 {
@@ -166,4 +172,36 @@ TEST(the_hook_makes_chosen_allocations_fail)
     char *copy = um_strndup("hello", 3);
     CHECK_STR(copy, "hel");
     um_free(copy);
+}
+
+static atomic_bool enough;
+
+static void *be_busy(void *arg)
+{
+    while (!atomic_load_explicit(&enough, memory_order_relaxed)) {
+    }
+    return NULL;
+}
+
+TEST(time_in_which_a_thread_waits_for_the_processor_is_told)
+{
+    if (access("/proc/thread-self/schedstat", R_OK) != 0) {
+        CHECK_EQ(um_thread_kept_ns(7), 7);
+        return;
+    }
+    cpu_set_t all, one;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    pthread_t other;
+    uint64_t begun_ns = um_clock_ns(), before_ns = um_thread_kept_ns(UINT64_MAX), kept_ns = before_ns;
+    CHECK_EQ(pthread_create(&other, NULL, be_busy, NULL), 0); /* it takes turns with this one on its processor */
+    while (kept_ns == before_ns && um_clock_ns() - begun_ns < 30000000000ull) {
+        kept_ns = um_thread_kept_ns(UINT64_MAX);
+    }
+    atomic_store(&enough, true);
+    pthread_join(other, NULL);
+    CHECK_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+    CHECK(kept_ns > before_ns && kept_ns - before_ns <= um_clock_ns() - begun_ns);
 }

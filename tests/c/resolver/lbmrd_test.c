@@ -451,7 +451,7 @@ static uint64_t used_time(void *arg)
     return used_time_ns;
 }
 
-TEST(f10_what_newcomers_send_has_a_budget_of_processor_time_and_others_do_not_feel_it)
+static struct um_lbmrd *make_costly(uint64_t (*had_ns)(void *arg))
 {
     struct um_lbmrd_config config = {.ttl_ns = 60000 * MS,
                                      .activity_ns = 60000 * MS,
@@ -462,9 +462,15 @@ TEST(f10_what_newcomers_send_has_a_budget_of_processor_time_and_others_do_not_fe
                                      .time_rate = 100 * MS,
                                      .time_burst = 200 * MS,
                                      .cpu_ns = used_time,
+                                     .had_ns = had_ns,
                                      .send = costly_send_all};
     memset(&wire, 0, sizeof(wire));
-    struct um_lbmrd *engine = um_lbmrd_create(&config, 0);
+    return um_lbmrd_create(&config, 0);
+}
+
+TEST(f10_what_newcomers_send_has_a_budget_of_processor_time_and_others_do_not_feel_it)
+{
+    struct um_lbmrd *engine = make_costly(NULL);
     for (uint64_t now = 0; now <= 11000 * MS; now += 1000 * MS) {
         for (uint16_t port = 1; port <= 1000; port++) {
             keepalive_from(engine, now, "10.0.0.2", port);
@@ -481,6 +487,26 @@ TEST(f10_what_newcomers_send_has_a_budget_of_processor_time_and_others_do_not_fe
     wire.count = 0;
     query_from(engine, 13000 * MS, ip("10.0.0.2"), 1); /* known: pays with bytes of its own */
     CHECK(wire.count >= 1000);
+    um_lbmrd_destroy(engine);
+}
+
+static uint64_t had_time(void *arg)
+{
+    return used_time_ns; /* never idle: of all other time somebody else had the processor */
+}
+
+TEST(f10_newcomers_have_a_share_of_what_the_daemon_gets_where_that_is_less_than_theirs)
+{
+    struct um_lbmrd *engine = make_costly(had_time);
+    for (uint16_t port = 1; port <= 1000; port++) {
+        keepalive_from(engine, 0, "10.0.0.2", port);
+    }
+    uint64_t before = used_time_ns;
+    for (uint32_t i = 0; i < 10000; i++) { /* of 100 s the daemon gets a few: each would take 10 ms and more */
+        query_from(engine, (11000 + i * 10) * MS, htonl(0x0b000000u + i), (uint16_t)(i + 1));
+    }
+    CHECK(used_time_ns - before >= 200 * MS);
+    CHECK(used_time_ns - before <= 200 * MS + (used_time_ns - before) / 10 + 20 * MS);
     um_lbmrd_destroy(engine);
 }
 
