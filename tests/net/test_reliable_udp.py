@@ -46,13 +46,17 @@ def star() -> Iterator[Star]:
         star.close()
 
 
+def dropped_by_the_kernel(result: Result) -> int:
+    """On a busy machine: between a process and the relay, in front of a relay or of a process that is late."""
+    return result.kernel_drops + result.counters.troubles()
+
+
 def check_counters(result: Result, setting: Setting) -> None:
     """The library counted what the relay saw, but for a little that comes after a sink has told its counts."""
     lead, source, counters = setting.lead, result.source, result.counters
     copies = [counters.flow("seen", f"{lead}.rx", 0, port + 1) for port in range(SINKS)]
     passed = max(copies) if lead == "rm" else sum(copies)
-    # On a busy machine, by the kernel, between a process and the relay, or in front of a relay that is late.
-    dropped = result.kernel_drops + counters.troubles() + LATE
+    dropped = dropped_by_the_kernel(result) + LATE
     assert passed - LATE <= source["rxs_sent"] <= passed + dropped
     passed = counters.flow("sent", f"{lead}.nak", to=0)
     assert source["nak_pckts_rcved"] - LATE <= passed <= source["nak_pckts_rcved"] + dropped
@@ -83,7 +87,8 @@ def test_everything_arrives_in_order_once(star: Star, setting: Setting, impairme
         assert result.source["rxs_sent"] > 0
     if "duplicates" in impairment:
         doubled = result.counters.rule("everything", "duplicated") - result.counters.rule("everything", "duplicated", 0)
-        assert sum(report.transport("duplicate_data") for report in result.reports) >= doubled * 0.99
+        heard = sum(report.transport("duplicate_data") for report in result.reports)
+        assert heard >= doubled * 0.99 - dropped_by_the_kernel(result)
     record(
         f"{setting.transport}, {impairment}: {MESSAGES} messages to {SINKS} receivers",
         f"all in order, none twice, none unrecoverable; {result.story(setting.lead)}",

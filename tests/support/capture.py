@@ -127,13 +127,13 @@ class Capture:
 
         Three warnings do not count: the one that every NAK has by itself, and those of the kernel's own
         acknowledgements of a needless TCP retransmission (D-SACK), and of a connection to a process that has left
-        (RST), seen on busy machines.
+        (RST), seen on busy machines. Nor are the bytes of such a retransmission dissected a second time.
         """
         kernels = "(tcp.len == 0 && (tcp.options.sack.dsack || tcp.flags.reset == 1))"
         suspect = f"_ws.malformed || (_ws.expert.severity >= 0x600000 && !{kernels})"
         plain = (
             "(tcp.len > 0 || udp.length > 8) && !lbmr && !lbmc && !lbttcp && !lbtrm && !lbtru && !tcp.segment_data"
-            " && !tcp.segment && !tcp.reassembled_in && !icmp"
+            " && !tcp.segment && !tcp.reassembled_in && !tcp.analysis.spurious_retransmission && !icmp"
         )
         not_the_mark = f"!(udp.dstport == {MARK_PORT})"  # whose sender's port may be that of any protocol
         fields = ("_ws.expert.severity", "_ws.expert.message", "frame.number", "frame.protocols", "_ws.col.Info")

@@ -39,8 +39,9 @@ def free_port() -> int:
             return port
 
 
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
+def ip(*arguments: str, text: str | None = None) -> None:
+    """`text`: what it reads."""
+    subprocess.run(["ip", *arguments], input=text, check=True, capture_output=True, text=True)
 
 
 class Process:
