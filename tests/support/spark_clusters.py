@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pairs import HANG
+from spark_java import options
 from spark_sessions import LOCAL, environment
 
 HOSTS = (LOCAL, "127.0.0.2")
-JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # Java machines that run for seconds
+JAVA = options()
 SETTINGS = {
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.scheduler.maxRegisteredResourcesWaitingTime": "600s",

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from spark_java import options
+
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = "1g"
 LOCAL = "127.0.0.1"
@@ -38,7 +40,7 @@ def settings(folder: Path, cores: int = 2) -> dict[str, str]:
         "spark.driver.memory": MEMORY,
         "spark.driver.host": LOCAL,
         "spark.driver.bindAddress": LOCAL,
-        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder} -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder} {options()}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -66,8 +68,8 @@ def session(folder: Path, cores: int = 2, more: dict[str, str] | None = None) ->
 
 
 def begun(start: Callable[[], Any], deadline: float = 240.0) -> Any:
-    """A streaming query that has read something, or is over: `start` starts it, once more where Spark was SLOW."""
-    for _ in range(5):
+    """A streaming query that has read something, or is over: `start` starts it, again where Spark was SLOW."""
+    for _ in range(30):
         query = start()
         end = time.monotonic() + deadline
         while query.isActive and query.lastProgress is None:
