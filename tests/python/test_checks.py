@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -98,6 +100,13 @@ def test_what_is_judged_by_time_and_mostly_waits_runs_beside_its_like(monkeypatc
     assert begun_together([works, *waits]) == ["one", "two"]
     assert begun_together([works, job("short", 1, 0.1, alone=True)]) == ["works"]
     assert schedule.next_to_begin([job("other", 9, 0.1)], waits[:1]) is None
+
+
+def test_the_long_run_measures_pauses_with_nothing_beside_it() -> None:
+    alone = {each.name for each in pytests.jobs_of_release("python", {"UM_SOAK": "1"}) if each.alone}
+    wanted = {f"python/{name}" for name in pytests.PAUSES}
+    assert alone == wanted | {each.name for each in pytests.jobs_of_release("python") if each.alone}
+    assert not wanted & {each.name for each in pytests.jobs_of_release("python") if each.alone}
 
 
 def test_times_are_kept_and_give_the_share(tmp_path: Path) -> None:
@@ -330,3 +339,42 @@ def test_a_whole_long_run_forgets_old_figures_and_a_part_of_one_keeps_them(
     text = page.read_text()
     assert text.startswith("head\n") and text.endswith("tail\n")
     assert "then" not in text and "A part." not in text and "| new figure | 4 |" in text and "| fuzz | 5 passed" in text
+
+
+def test_the_check_that_failed_is_told_last() -> None:
+    leak = "    #1 0x55 in um_calloc /src/csrc/base/um_mem.c:34\n" * 1000
+    output = f"ok   one\n/src/tests/c/a_test.c:7: CHECK(x) failed\nFAIL two\n{leak}"
+    told = process.failure("a_test", process.Outcome(1, output)).complaints[0]
+    assert told.splitlines()[-2:] == ["/src/tests/c/a_test.c:7: CHECK(x) failed", "FAIL two"]
+    assert len(told) < process.COMPLAINT_CHARACTERS + 200
+
+
+ENDING = """
+import signal, sys
+from checks import main
+signal.signal(signal.SIGTERM, main.end_once)
+try:
+    print("runs", flush=True)
+    signal.pause()
+finally:
+    print("ending", flush=True)
+    sys.stdin.readline()
+    print("nothing is left", flush=True)
+"""
+
+
+def test_a_second_signal_does_not_keep_the_first_from_ending_what_runs() -> None:
+    """As when a group is sent one, in which make passes on its own."""
+    command = [sys.executable, "-c", ENDING]
+    with subprocess.Popen(
+        command, cwd=ROOT / "tools", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as run:
+        assert run.stdin is not None and run.stdout is not None
+        assert run.stdout.readline() == "runs\n"
+        run.send_signal(signal.SIGTERM)
+        assert run.stdout.readline() == "ending\n"
+        run.send_signal(signal.SIGTERM)
+        run.send_signal(signal.SIGINT)
+        run.stdin.write("\n")
+        assert run.stdout.read() == "nothing is left\n"
+    assert run.returncode == 128 + signal.SIGTERM

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 
 from . import changes, ctests, fuzzing, pytests, record, soak, style
 from .builds import ASAN, FUZZ, RELEASE, TSAN, Tree, build
@@ -92,7 +93,10 @@ class Plan:
         return {"UM_SOAK": "1", "UM_FIGURES": str(record.FIGURES)} if self.soak else None
 
     def _spark(self, stage: str) -> list[Job]:
-        return pytests.jobs_of_spark(stage, self._long())
+        def tests() -> list[Job]:
+            return pytests.jobs_of_spark(stage, self._long())
+
+        return tests() if self.only else [pytests.spark_classes_job(stage, tests)]
 
     def _note(self, what: str, value: str) -> None:
         if self.soak:
@@ -196,6 +200,13 @@ def parse() -> argparse.Namespace:
     return arguments
 
 
+def end_once(number: int, frame: FrameType | None) -> None:
+    """Of a signal that comes to a whole group make passes on a second one, which must not end the ending."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main() -> int:
     """Run; the last line is the sum. The status is 1 when anything failed."""
     arguments = parse()
@@ -206,7 +217,9 @@ def main() -> int:
     print(f"== {CORES} cores; simulators with seeds from UM_SIM_BASE={seeds.base}, one in {seeds.part}", flush=True)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of some thousand processes compiles the package anew
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # or numpy begins threads in each of them, for nothing
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left behind
+    signal.signal(signal.SIGTERM, end_once)  # so that nothing is left behind
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as in the background
+        signal.signal(signal.SIGINT, end_once)
     begin = time.monotonic()
     results = Pool(plan.times, deadline()).run(plan.jobs())
     stages = by_stage(results, plan.stages)

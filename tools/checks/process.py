@@ -25,6 +25,7 @@ CORES = len(os.sched_getaffinity(0))
 HANG_SECONDS = 1500.0
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 COMPLAINT_CHARACTERS = 12000
+CHECK_THAT_FAILED = re.compile(r"^(?:FAIL .*|\S+\.c:\d+: .*)$", re.MULTILINE)  # as programs of tests/c print it
 LOW_PRIORITY = 10  # a tenth of what others get
 METER_SECONDS = 0.2
 
@@ -66,8 +67,11 @@ class Tally:
 
 
 def failure(what: str, outcome: Outcome) -> Tally:
-    """One failed test, with the end of its output."""
-    said = outcome.output[-COMPLAINT_CHARACTERS:]
+    """One failed test, with the end of its output, and below what may be far above: a leak that follows has many lines,
+    and who repeats a complaint may keep its end only.
+    """
+    checks = CHECK_THAT_FAILED.findall(outcome.output)[-10:]
+    said = "\n".join([outcome.output[-COMPLAINT_CHARACTERS:], *checks])
     return Tally(failed=1, complaints=[f"{what}: exit {outcome.code}\n{said}"], cpu=outcome.cpu)
 
 

@@ -38,6 +38,7 @@ TESTS_OF_A_WORKER, LONG_TESTS_OF_A_WORKER = 10, 2  # at least: a worker takes ha
 LONG_TESTS = ("test_reliable_udp", "test_tshark_", "test_d5_", "test_two_hosts")
 INSIDE_OF_A_JOB, OUTSIDE_OF_A_JOB = 8, 4  # files with one worker, at most; those that run programs often wait
 ALONE_IN_PAIRS = ("test_udp_requirements",)  # a test for each of two transports, which waits for most of the time
+PAUSES = ("test_failover_links", "test_udp_requirements")  # the long run writes down how long something took
 UNKNOWN_SHARE = 0.6  # of a processor: most wait for something
 HANG_SECONDS = 1500.0
 SOAK_HANG_SECONDS = 2 * 3600.0
@@ -186,7 +187,22 @@ def jobs_of_release(
     make = grouped_jobs if grouped else files_jobs
     if quick:
         return make([file for file in others if not Path(file).name.startswith(FOR_LATER)], stage, env)
-    return make(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
+    jobs = make(others, stage, env, seconds=seconds) + files_jobs(wheel, stage, env, "wheel", seconds)
+    for job in jobs:
+        job.alone = job.alone or (soak is not None and job.name.endswith(PAUSES))
+    return jobs
+
+
+def spark_classes_job(stage: str, tests: Callable[[], list[Job]]) -> Job:
+    """An archive of classes (tests/support/spark_java.py), and then the tests, which hold without one, too."""
+
+    def work() -> Tally:
+        outcome = run([sys.executable, "tests/support/spark_java.py"], HANG_SECONDS, environment(RELEASE))
+        if outcome.code != 0:
+            print(f"== the tests of Spark take longer than they could: {outcome.output.strip()}", flush=True)
+        return Tally(cpu=outcome.cpu)
+
+    return Job(f"{stage}/classes", stage, work, tests, urgent=True, recorded=False)
 
 
 def jobs_of_spark(stage: str, soak: dict[str, str] | None = None) -> list[Job]:
