@@ -24,7 +24,7 @@ def caller(text: str, at: int) -> str:
             depth += 1
         elif text[i] == "(":
             if depth == 0:
-                found = re.search(r"(\w+)$", text[:i])
+                found = re.search(r"(\w+)$", text[max(0, i - 64) : i])
                 return found.group(1) if found else ""
             depth -= 1
         elif text[i] in ";{}" and depth == 0:

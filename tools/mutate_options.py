@@ -222,15 +222,18 @@ def given_parts(option: str, pasted: str) -> list[str]:
     return [match[1] for form in forms if (match := re.fullmatch("".join(form), option))]
 
 
-def pasted_reads(option: Option, pasted: set[str], sources: dict[str, str]) -> list[str]:
+def macro_calls(relative: Path, text: str) -> list[tuple[str, str]]:
+    """Lines in which a macro of the library is called, each with its file:line before it."""
+    lines = enumerate(blank_comments(text).splitlines(), start=1)
+    return [(f"{relative}:{i}", line) for i, line in lines if re.search(r"\bUM_[A-Z_]+\(", line)]
+
+
+def pasted_reads(option: Option, pasted: set[str], calls: list[tuple[str, str]]) -> list[str]:
     """Where macros that paste are given their part of the option's name, file:line."""
     found = []
     for part in {part for name in pasted for part in given_parts(option.name, name)}:
         given = re.compile(rf"\b{part}\s*[,)]")
-        for file, code in sources.items():
-            for i, line in enumerate(code.splitlines(), start=1):
-                if given.search(line) and re.search(r"\bUM_[A-Z_]+\(", line):
-                    found.append(f"{file}:{i}")
+        found += [where for where, line in calls if part in line and given.search(line)]
     return found
 
 
@@ -244,7 +247,7 @@ def make_tree(tree: Path, options: list[Option]) -> dict[str, list[str]]:
     names = {option.name for option in options}
     read: dict[str, list[str]] = {}
     wanted: set[Path] = set()
-    sources: dict[str, str] = {}
+    calls: list[tuple[str, str]] = []
     for source in sorted((ROOT / "csrc").rglob("*")):
         relative = source.relative_to(ROOT)
         if source.suffix not in (".c", ".h", ".def") or "daemons" in relative.parts:
@@ -252,7 +255,7 @@ def make_tree(tree: Path, options: list[Option]) -> dict[str, list[str]]:
         text = source.read_text()
         if source.suffix != ".def":
             changed, met = changed_reads(text, names)
-            sources[str(relative)] = blank_comments(text)
+            calls += macro_calls(relative, text)
             if relative == Path("csrc/config/um_options.c"):
                 changed = changed.replace("um_option_writes(", "um_option_mutant_writes(")
             if changed != text:
@@ -266,7 +269,7 @@ def make_tree(tree: Path, options: list[Option]) -> dict[str, list[str]]:
         wanted.add(tree / relative)
     pasting = {name for name in read if "##" in name}
     for option in options:
-        if pasted := pasted_reads(option, pasting, sources):
+        if pasted := pasted_reads(option, pasting, calls):
             read[option.name] = list(dict.fromkeys([*read.get(option.name, []), *pasted]))
     structures = [f"struct um_{scope}_options" for scope in SCOPES]  # in the order of enum um_option_scope
     kinds = "".join(f"{text} * : {i}, const {text} * : {i}, " for i, text in enumerate(structures))

@@ -1,12 +1,11 @@
 """The type checker knows the package: options by name, what calls return.
 
-Most of its time goes into what the package imports, so that for each version of Python it reads that once for the tests
-of this file, which therefore share a worker, and a folder where two of them are about the same version.
+Most of its time goes into what the package imports. What it has read of that it keeps for its next run, as the linter
+does, in the folder of the same name, with a part for each version of Python.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,25 +26,18 @@ with Context(default_interface="127.0.0.1") as ctx:
 """
 
 
-@pytest.fixture(name="cache", scope="module")
-def cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """New for each run: nothing old is believed. mypy has a folder in it for each version of Python."""
-    return tmp_path_factory.mktemp("mypy")
-
-
-def run_mypy(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_mypy(*arguments: str) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mypy")
-    command = [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={cache}", *arguments]
+    command = [sys.executable, "-m", "mypy", "--strict", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def test_type_checker_knows_options_and_results(cache: Path) -> None:
-    found = run_mypy(cache, "-c", PROGRAM).stdout
+def test_type_checker_knows_options_and_results() -> None:
+    found = run_mypy("-c", PROGRAM).stdout
     assert "transport_tcp_nodelai" in found and "Found 3 errors" in found, found
 
 
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
-CONFIGURED = "3.12"  # in pyproject.toml; what is read of others is not kept, which takes a tenth of the time
 MISTAKEN = "enumerated_options.py"
 ENUMERATED = """
 import numpy as np
@@ -62,7 +54,7 @@ def told(event: ReceiverEvent) -> str:
 
 
 @pytest.fixture(name="found", scope="module", params=VERSIONS)
-def found_with_a_version(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def found_with_a_version(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the type checker prints for a version of Python, in one run over package, examples, pages and the program
     with a mistake; skipped where it knows the version no longer.
 
@@ -75,8 +67,7 @@ def found_with_a_version(request: pytest.FixtureRequest, cache: Path, tmp_path_f
     mistaken.write_text(ENUMERATED)
     unknown = ["--disable-error-code=var-annotated"] if request.param == "3.9" else []
     files = ["um_cffi", "examples/python", *map(str, modules), str(mistaken)]
-    kept = cache if request.param == CONFIGURED else Path(os.devnull)
-    done = run_mypy(kept, "--python-version", request.param, *unknown, *files)
+    done = run_mypy("--python-version", request.param, *unknown, *files)
     if "is not supported" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert "source files)" in done.stdout, done.stdout + done.stderr
