@@ -28,13 +28,15 @@ class Row:
         """For the terminal."""
         if self.figure is None:
             return f"  {self.what}: {self.measured}"
-        verdict = "met" if self.met else "NOT MET"
-        return f"{self.what:<66} {self.figure:>8.2f}   {self.bound:<13} {verdict}"
+        return f"{self.what:<66} {self.figure:>8.2f}   {self.bound:<13} {self._verdict('NOT MET')}".rstrip()
 
     def cells(self) -> list[str]:
         if self.figure is None:
             return [self.what, self.measured, "", "", ""]
-        return [self.what, self.measured, f"{self.figure:.2f}", self.bound, "met" if self.met else "**not met**"]
+        return [self.what, self.measured, f"{self.figure:.2f}", self.bound, self._verdict("**not met**")]
+
+    def _verdict(self, missed: str) -> str:
+        return "" if self.met is None else "met" if self.met else missed
 
 
 @dataclass

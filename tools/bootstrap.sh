@@ -18,9 +18,9 @@ say() { printf '%s\n' "-- $*"; }
 build_packages=(build-essential cmake ninja-build pkg-config libpcre2-dev libxml2-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler)
 demo_packages=("${build_packages[@]}" python3 python3-venv python3-dev iproute2 nftables)
 wheel_packages=("${build_packages[@]}" python3 python3-venv python3-dev)
-test_packages=("${demo_packages[@]}" ccache liblz4-dev liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev redis-tools fish zsh chromium chromium-driver mandoc systemd)
-bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools
+test_packages=("${demo_packages[@]}" ccache liblz4-dev liblzma-dev clang clang-format llvm libxml2-utils tshark tcpdump libzmq3-dev redis-tools fish zsh chromium chromium-driver mandoc systemd
     protobuf-compiler libprotobuf-dev flatbuffers-compiler libflatbuffers-dev)
+bench_packages=("${test_packages[@]}" libpgm-dev cyclonedds-dev cyclonedds-tools)
 
 # clang names its sanitizer and fuzzer runtime by version; ask the distribution which one goes with `clang`.
 clang_runtime() {

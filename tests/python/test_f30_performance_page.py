@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from report import Report  # noqa: E402
+from report import Report, Row  # noqa: E402
 from run import PAGE, PARTS  # noqa: E402
 
 
@@ -33,6 +33,7 @@ def measured() -> Report:
     report.placed(510.0)
     report.target("rate, share of the bare loop", 0.75, 0.5, True, "bare 4 M/s, libum 3 M/s")
     report.note("libzmq", "1 M/s")
+    report.add(Row("of its own interest", figure=0.47))
     return report
 
 
@@ -51,6 +52,7 @@ def test_f30_a_part_is_written_with_day_machine_placement_and_targets(page: Path
     assert "100 to 510 ns" in text
     assert "| rate, share of the bare loop | bare 4 M/s, libum 3 M/s | 0.75 | at least 0.5 | met |" in text
     assert "| libzmq | 1 M/s |  |  |  |" in text
+    assert "| of its own interest |  | 0.47 |  |  |" in text, "what has no target cannot miss it"
     assert text.startswith("words\n") and text.endswith("last words\n")
     before = text
     measured().write_page(page)

@@ -651,7 +651,9 @@ def test_memory_stays_flat(way: str, share: float) -> None:
     output = run_python(FLAT, way, str(count), seconds=3600 if SOAK else 240)
     grown, traced = figure(output, "grown"), figure(output, "traced")
     if SOAK:  # short runs are still growing into their buffers
-        assert grown < 1 << 20
+        # The queue may take its 4 MiB at any time: when the reader first falls behind by that much, is chance. A byte
+        # lost for each message would be more than is allowed.
+        assert grown < (4 << 20) + (1 << 20)
         record(
             f"{count} messages of 64 bytes to Python, {way}: growth over the last 90 % of the run",
             f"resident {grown // 1024} KiB, traced by tracemalloc {traced} bytes; no object of the library left",

@@ -168,7 +168,9 @@ class Stream:
         self.source.go()
 
     def _result(self, sent: dict[str, Any], reports: list[Report]) -> Result:
-        return Result(sent, reports, self.source.finish(), self.star.counters(), backlog_drops() - self._drops_before)
+        source = self.source.finish()
+        drops = backlog_drops() - self._drops_before + self.star.socket_drops()
+        return Result(sent, reports, source, self.star.counters(), drops)
 
     def finish(self, seconds: float = 120, lead: str = "") -> Result:
         """Wait until all is sent, every sink has accounted for everything and, with the lead of a transport ("rm" or

@@ -294,6 +294,8 @@ TEST(structures_of_older_and_newer_callers_are_filled_as_far_as_both_know)
     o.rcv = receiver(o.ctx, "sized");
     MUST(lbm_wildcard_rcv_create(&o.wrcv, o.ctx, "^sized", NULL, NULL, drop_message, NULL, NULL));
     MUST(um_collector_create(&o.collector, 0));
+    CHECK_EQ(um_rcv_wait_ready(o.rcv, 1, HANG_SECONDS * 1000), 0); /* so that no counter grows between two calls */
+    CHECK_EQ(um_wildcard_rcv_wait_ready(o.wrcv, 1, HANG_SECONDS * 1000), 0);
     for (size_t i = 0; i < sizeof SIZED / sizeof SIZED[0]; i++) {
         check_sizes(&o, i);
     }
