@@ -347,6 +347,10 @@ def test_the_check_that_failed_is_told_last() -> None:
     told = process.failure("a_test", process.Outcome(1, output)).complaints[0]
     assert told.splitlines()[-2:] == ["/src/tests/c/a_test.c:7: CHECK(x) failed", "FAIL two"]
     assert len(told) < process.COMPLAINT_CHARACTERS + 200
+    where = '  File "/src/tests/python/test_py_one.py", line 79 in test_a'
+    hangs = f"{where}\n" + '  File "/lib/_pytest/main.py", line 411 in pytest_runtestloop\n' * 10
+    told = process.failure("test_py_one", process.Outcome(-9, f"{hangs}it hangs")).complaints[0]
+    assert told.splitlines()[-2:] == ["it hangs", where]
 
 
 ENDING = """

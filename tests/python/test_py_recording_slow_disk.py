@@ -73,7 +73,9 @@ def test_a_disk_that_is_slow_and_refuses_is_told_and_recording_goes_on(disk: Dis
 
             def send_until_told(kind: str, times: int) -> None:
                 nonlocal sent
+                end = time.monotonic() + HANG
                 while len(told.of(kind)) < times:
+                    assert time.monotonic() < end, (kind, times, told.all, recorder.stats())
                     source.send(bytes(1000), flush=True)
                     sent += 1
                     time.sleep(0.0005)
@@ -95,8 +97,9 @@ def test_a_disk_that_is_slow_and_refuses_is_told_and_recording_goes_on(disk: Dis
             for turn, number in enumerate((0, errno.ENOSPC, errno.EROFS, errno.EIO) * (10 if SOAK else 1)):
                 disk.delay(0.05)
                 if number:
+                    refusals = len(told.of("disk"))
                     disk.refuse(number)
-                    send_until_told("disk", len(told.of("disk")) + 1)
+                    send_until_told("disk", refusals + 1)
                     assert told.texts("disk")[-1].endswith(os.strerror(number))
                 send_until_told("dropping", turn + 1)
                 recover()

@@ -25,7 +25,8 @@ CORES = len(os.sched_getaffinity(0))
 HANG_SECONDS = 1500.0
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 COMPLAINT_CHARACTERS = 12000
-CHECK_THAT_FAILED = re.compile(r"^(?:FAIL .*|\S+\.c:\d+: .*)$", re.MULTILINE)  # as programs of tests/c print it
+# As programs of tests/c print it, or where a test of Python is that hangs.
+CHECK_THAT_FAILED = re.compile(r"^(?:FAIL .*|\S+\.c:\d+: .*|  File \"\S+/test_\w+\.py\", line .*)$", re.MULTILINE)
 LOW_PRIORITY = 10  # a tenth of what others get
 METER_SECONDS = 0.2
 

@@ -16,7 +16,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from .builds import ASAN, RELEASE, Tree
-from .process import COMPLAINT_CHARACTERS as TOLD
 from .process import CORES, ROOT, Outcome, Tally, failure, run
 from .schedule import Job
 
@@ -82,12 +81,12 @@ def run_forked(files: Sequence[str], env: dict[str, str], seconds: float) -> Tal
     begin = 0
     for file, ended in zip_longest(files, ENDED.finditer(outcome.output)):
         if ended is None or ended[1] != file:
-            total.add(Tally(failed=1, complaints=[f"{file}: exit {outcome.code}\n{outcome.output[begin:][-TOLD:]}"]))
+            total.add(failure(file, Outcome(outcome.code, outcome.output[begin:])))
             return total
         total.add(count(file, outcome.output[begin : ended.start()], int(ended[2])))
         begin = ended.end()
     if total.failed == 0 and outcome.code != 0:
-        total.add(Tally(failed=1, complaints=[f"{' '.join(files)}: exit {outcome.code}\n{outcome.output[-TOLD:]}"]))
+        total.add(failure(" ".join(files), Outcome(outcome.code, outcome.output)))
     return total
 
 

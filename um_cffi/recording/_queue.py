@@ -72,6 +72,12 @@ class Queue:
             self._count(batch)
         return fits
 
+    def tell_missing(self) -> None:
+        """Pass on what was dropped, which otherwise waits for the next batch."""
+        with self._changed:
+            self._tell_missing()
+            self._changed.notify()
+
     def close(self) -> None:
         """Nothing is put in any more."""
         with self._changed:

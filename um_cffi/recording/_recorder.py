@@ -33,6 +33,7 @@ OnState = Callable[[str, str], object]
 
 _FIXED = {"ordered_delivery": 1, "hf_receiver": 0}  # what each source sends, in the order of its numbers
 _GATHER_SECONDS = 0.005  # messages of so long make a batch: batches of a few would cost more than all the rest
+_IDLE_SECONDS = 0.2  # between looks whether there is room again, where nothing comes
 _LOOK_SECONDS = 0.05  # between looks at what is due
 _AGAIN_SECONDS = 0.1  # between attempts to write to a disk that refuses
 _RETAIN_SECONDS = 0.5  # between looks at what is over
@@ -256,7 +257,8 @@ class Recorder:
         """The thread that takes batches; it never waits for the disk."""
         try:
             while not self._stopping.is_set():
-                batch = self._receiver.recv_batch(timeout=0.2)
+                batch = self._receiver.recv_batch(timeout=_IDLE_SECONDS)
+                self._end_dropping()
                 if batch is not None:
                     self._put(batch)
                     self._stopping.wait(_GATHER_SECONDS)
@@ -273,13 +275,16 @@ class Recorder:
         dropped = self._receiver.queue_stats().dropped
         fresh, self._collector_dropped = dropped - self._collector_dropped, dropped
         before = self._queue.dropped
-        if not self._queue.put(batch, fresh):
-            if not self._dropping:
-                self._dropping, self._before = True, before
-                self._tell("dropping", f"{self._queue.bytes:,} bytes wait for the disk: messages are dropped")
-        elif self._dropping and self._queue.bytes <= self._writer.settings.queue_bytes // 2:
+        if not self._queue.put(batch, fresh) and not self._dropping:
+            self._dropping, self._before = True, before
+            self._tell("dropping", f"{self._queue.bytes:,} bytes wait for the disk: messages are dropped")
+
+    def _end_dropping(self) -> None:
+        """There is room again, also where nothing comes that needs it: say so, and have what was dropped counted."""
+        if self._dropping and self._queue.bytes <= self._writer.settings.queue_bytes // 2:
             self._dropping = False
-            self._tell("recording", f"recording again; {before - self._before} messages were dropped")
+            self._queue.tell_missing()
+            self._tell("recording", f"recording again; {self._queue.dropped - self._before} messages were dropped")
 
     def _write(self) -> None:
         """The thread that writes."""
