@@ -22,6 +22,7 @@ from um_cffi import config, logs, testing  # noqa: E402
 from um_cffi.arrow import ArrowReader  # noqa: E402
 from um_cffi.batch import Batch, Message, Slot, forget_memory  # noqa: E402
 from um_cffi.batch import record_dtype as _record_dtype  # noqa: E402
+from um_cffi.binding.deferred import stats as _stats  # noqa: E402
 from um_cffi.binding.lifetime import after_fork as _after_fork  # noqa: E402
 from um_cffi.binding.paths import get_include, get_library, get_pkgconfig_dir, get_program  # noqa: E402
 from um_cffi.context import Context  # noqa: E402
@@ -60,25 +61,27 @@ from um_cffi.requests import Request, Response  # noqa: E402
 from um_cffi.responder import RequestMessage, Responder  # noqa: E402
 from um_cffi.slots import SlotSource  # noqa: E402
 from um_cffi.source import Source  # noqa: E402
-from um_cffi.stats import TopicSource, object_counts  # noqa: E402
 from um_cffi.xsp import XSP  # noqa: E402
 
 _after_fork(forget_memory)
 
 
 if _TYPE_CHECKING:
+    from um_cffi.stats import TopicSource, object_counts
+
     RECORD = _record_dtype()
     """Columns of Batch.records: the layout of um_record_t."""
 else:
+    _LATER = ("RECORD", "TopicSource", "object_counts")
 
     def __getattr__(name: str) -> object:
-        """RECORD is made when it is first used: not every program needs numpy."""
-        if name != "RECORD":
+        """What not every program needs is made when it is first used: RECORD, with numpy, and statistics."""
+        if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return globals().setdefault("RECORD", _record_dtype())
+        return globals().setdefault(name, _record_dtype() if name == "RECORD" else getattr(_stats, name))
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), "RECORD"})
+        return sorted({*globals(), *_LATER})
 
 
 def version() -> str:

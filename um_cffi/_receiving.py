@@ -12,20 +12,22 @@ import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from um_cffi._channels import OnMessage, Subscriptions
 from um_cffi.batch import Direct, Intake, Message, event_of
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, number
 from um_cffi.binding.callbacks import check_callback, is_coroutine
-from um_cffi.binding.deferred import asyncio, running_loop
+from um_cffi.binding.deferred import asyncio, running_loop, stats
 from um_cffi.binding.lifetime import Part, expect_left_objects
 from um_cffi.context import Context
 from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, InvalidOperation, OutOfMemory, check
 from um_cffi.events import ReceiverEvent
-from um_cffi.stats import QueueStats, ReceiverCounts, read_counts
+
+if TYPE_CHECKING:
+    from um_cffi.stats import QueueStats, ReceiverCounts
 
 OnEvent = Callable[[ReceiverEvent], Union[object, Awaitable[object]]]
 
@@ -262,8 +264,8 @@ class Receiving(Part):
     def queue_stats(self) -> QueueStats:
         """The queue between the library and Python: gathered, taken, dropped, times TCP had to wait, waiting now."""
         with self._using():
-            return read_counts(
-                QueueStats, "um_collector_stats_t", lambda out: lib.um_collector_stats(self._collector, out)
+            return stats.read_counts(
+                stats.QueueStats, "um_collector_stats_t", lambda out: lib.um_collector_stats(self._collector, out)
             )
 
     def _with_dropped(self, counts: ReceiverCounts, source: Any) -> ReceiverCounts:

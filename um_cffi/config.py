@@ -6,21 +6,18 @@ Defaults are those of the process: load before making contexts. Any thread.
 
 from __future__ import annotations
 
-import difflib
-import json
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from xml.parsers import expat
 
 from um_cffi import logs
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import name_bytes, path_of
 from um_cffi.binding.attributes import Attributes, check_option, unknown_option
+from um_cffi.binding.deferred import difflib, expat, json, subprocess
 from um_cffi.binding.options import OPTIONS
 from um_cffi.errors import InvalidArgument, UmError, check
 

@@ -16,23 +16,12 @@ from um_cffi.binding.arguments import name_bytes, options_of, path_of, shown, wh
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.callbacks import check_callback
 from um_cffi.binding.deadline import Deadline
+from um_cffi.binding.deferred import stats
 from um_cffi.binding.lifetime import Closing, Part, check_outside, counted, milliseconds
 from um_cffi.dispatch import Dispatcher, DispatchThread, EventQueue, Timer
 from um_cffi.errors import InvalidArgument, InvalidOperation, OutOfMemory, check, raise_last, text
 from um_cffi.requests import Request, Requests, from_source, make_request
 from um_cffi.responder import Responder
-from um_cffi.stats import (
-    ContextCounts,
-    ContextStats,
-    ReceiverStats,
-    SourceStats,
-    TopicSource,
-    read_counts,
-    read_sessions,
-    read_topics,
-    receiver_stats,
-    source_stats,
-)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Unpack
@@ -41,6 +30,7 @@ if TYPE_CHECKING:
     from um_cffi.properties import PropertyValue
     from um_cffi.responder import Handler
     from um_cffi.source import Source
+    from um_cffi.stats import ContextCounts, ContextStats, ReceiverStats, SourceStats, TopicSource
 
     Target = Union[str, "Context"]
 
@@ -131,14 +121,16 @@ class Context(Closing):
     def stats(self) -> ContextStats:
         """Topic resolution, sends that waited and loss of this context, since its creation."""
         with self._using():
-            return read_counts(
-                ContextStats, "lbm_context_stats_t", lambda out: lib.lbm_context_retrieve_stats(self._ctx, out)
+            return stats.read_counts(
+                stats.ContextStats, "lbm_context_stats_t", lambda out: lib.lbm_context_retrieve_stats(self._ctx, out)
             )
 
     def counts(self) -> ContextCounts:
         """What the context has discarded that belongs to no source or receiver."""
         with self._using():
-            return read_counts(ContextCounts, "um_context_stats_t", lambda out: lib.um_context_stats(self._ctx, out))
+            return stats.read_counts(
+                stats.ContextCounts, "um_context_stats_t", lambda out: lib.um_context_stats(self._ctx, out)
+            )
 
     def topics(self, pattern: str | None = None, limit: int = 10000) -> list[TopicSource]:
         """The sources that the context knows by topic resolution, by topic and source, without joining any.
@@ -153,25 +145,25 @@ class Context(Closing):
         wanted = ffi.NULL if pattern is None else name_bytes("topics()", "pattern", pattern)
         most = whole("topics() with limit", limit)
         with self._using():
-            return read_topics(
+            return stats.read_topics(
                 lambda array, size, count: lib.um_context_topics(self._ctx, wanted, array, size, count), most
             )[0]
 
     def receiver_stats(self) -> list[ReceiverStats]:
         """One entry for each transport session that this context receives."""
         with self._using():
-            return read_sessions(
+            return stats.read_sessions(
                 "lbm_rcv_transport_stats_t",
-                receiver_stats,
+                stats.receiver_stats,
                 lambda count, array: lib.lbm_context_retrieve_rcv_transport_stats(self._ctx, count, array),
             )
 
     def source_stats(self) -> list[SourceStats]:
         """One entry for each transport session that this context sends."""
         with self._using():
-            return read_sessions(
+            return stats.read_sessions(
                 "lbm_src_transport_stats_t",
-                source_stats,
+                stats.source_stats,
                 lambda count, array: lib.lbm_context_retrieve_src_transport_stats(self._ctx, count, array),
             )
 

@@ -12,24 +12,18 @@ from um_cffi._receiving import OnEvent, OnFull
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import expect_context, shown
 from um_cffi.binding.attributes import Attributes
+from um_cffi.binding.deferred import stats
 from um_cffi.binding.lifetime import check_outside, milliseconds
 from um_cffi.context import Context
 from um_cffi.errors import InvalidArgument, check
 from um_cffi.receiver import QUEUE_BYTES, Receiver
-from um_cffi.stats import (
-    HotFailoverCounts,
-    ReceiverCounts,
-    ReceiverStats,
-    read_counts,
-    read_sessions,
-    receiver_stats,
-)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from um_cffi.binding.option_types import ReceiverOptions
     from um_cffi.dispatch import EventQueue
+    from um_cffi.stats import HotFailoverCounts, ReceiverCounts, ReceiverStats
 
 _READY_CHECK_MS = 5  # between looks at the receivers of all contexts
 
@@ -187,14 +181,16 @@ class HFX(Receiver):
             raise InvalidArgument(f"counts() of the {self._name}: source {shown(source)}: must be None")
         with self._using():
             each = [_counts_of(rcv) for rcv in self._receivers()]
-        names = [field.name for field in dataclasses.fields(ReceiverCounts)]
-        total = ReceiverCounts(**{name: sum(getattr(counts, name) for counts in each) for name in names})
+        names = [field.name for field in dataclasses.fields(stats.ReceiverCounts)]
+        total = stats.ReceiverCounts(**{name: sum(getattr(counts, name) for counts in each) for name in names})
         return self._with_dropped(total, ffi.NULL)
 
     def merge_counts(self) -> HotFailoverCounts:
         """What has become of the numbers that all contexts brought: delivered, come again, held, given up, refused."""
         with self._using():
-            return read_counts(HotFailoverCounts, "um_hf_stats_t", lambda out: lib.um_hfx_stats(self._hfx, out))
+            return stats.read_counts(
+                stats.HotFailoverCounts, "um_hf_stats_t", lambda out: lib.um_hfx_stats(self._hfx, out)
+            )
 
     def stats(self) -> list[ReceiverStats]:
         """One entry for each transport session that brings messages to this receiver, context after context."""
@@ -203,13 +199,13 @@ class HFX(Receiver):
 
 
 def _counts_of(rcv: Any) -> ReceiverCounts:
-    return read_counts(ReceiverCounts, "um_rcv_stats_t", lambda out: lib.um_rcv_stats(rcv, ffi.NULL, out))
+    return stats.read_counts(stats.ReceiverCounts, "um_rcv_stats_t", lambda out: lib.um_rcv_stats(rcv, ffi.NULL, out))
 
 
 def _sessions_of(rcv: Any) -> list[ReceiverStats]:
-    return read_sessions(
+    return stats.read_sessions(
         "lbm_rcv_transport_stats_t",
-        receiver_stats,
+        stats.receiver_stats,
         lambda count, array: lib.lbm_rcv_retrieve_all_transport_stats(rcv, count, array),
     )
 

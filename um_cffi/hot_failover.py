@@ -9,14 +9,13 @@ from um_cffi._many import Many, nothing_sent
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import shown
 from um_cffi.binding.attributes import Attributes
-from um_cffi.binding.deferred import is_array, np
+from um_cffi.binding.deferred import is_array, np, stats
 from um_cffi.binding.lifetime import milliseconds
 from um_cffi.binding.sent_columns import SentColumns
 from um_cffi.errors import InvalidArgument, check, raise_last
 from um_cffi.properties import Extras, made_of
 from um_cffi.receiver import Receiver
 from um_cffi.source import Source
-from um_cffi.stats import HotFailoverCounts, read_counts
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from um_cffi.pdm import Definition
     from um_cffi.properties import PropertyValue
     from um_cffi.source import Payload, Payloads
+    from um_cffi.stats import HotFailoverCounts
 
 _WIDTHS = {32: lib.LBM_SRC_SEND_EX_FLAG_HF_32, 64: lib.LBM_SRC_SEND_EX_FLAG_HF_64}
 
@@ -292,4 +292,6 @@ class HFReceiver(Receiver):
     def merge_counts(self) -> HotFailoverCounts:
         """What has become of the numbers that the sources sent: delivered, come again, held, given up."""
         with self._using():
-            return read_counts(HotFailoverCounts, "um_hf_stats_t", lambda out: lib.um_hf_rcv_stats(self._hf, out))
+            return stats.read_counts(
+                stats.HotFailoverCounts, "um_hf_stats_t", lambda out: lib.um_hf_rcv_stats(self._hf, out)
+            )

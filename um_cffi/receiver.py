@@ -16,17 +16,18 @@ from um_cffi._receiving import OnEvent, OnFull
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import expect_context, name_bytes
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
+from um_cffi.binding.deferred import stats
 from um_cffi.binding.lifetime import counted
 from um_cffi.binding.replaying import replay_of, with_meaning
 from um_cffi.context import Context
 from um_cffi.dispatch import EventQueue
 from um_cffi.errors import check
-from um_cffi.stats import ReceiverCounts, ReceiverStats, read_counts, read_sessions, receiver_stats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from um_cffi.binding.option_types import PatternOptions, ReceiverOptions
+    from um_cffi.stats import ReceiverCounts, ReceiverStats
 
 QUEUE_BYTES = 64 << 20
 """Default bound of what waits for Python in one receiver: payloads and records."""
@@ -156,15 +157,17 @@ class Receiver(Readiness, Calling):
         """
         name = ffi.NULL if source is None else name_bytes("counts()", "source", source)
         with self._using():
-            counts = read_counts(ReceiverCounts, "um_rcv_stats_t", lambda out: lib.um_rcv_stats(self._rcv, name, out))
+            counts = stats.read_counts(
+                stats.ReceiverCounts, "um_rcv_stats_t", lambda out: lib.um_rcv_stats(self._rcv, name, out)
+            )
         return self._with_dropped(counts, name)
 
     def stats(self) -> list[ReceiverStats]:
         """One entry for each transport session that brings messages to this receiver."""
         with self._using():
-            return read_sessions(
+            return stats.read_sessions(
                 "lbm_rcv_transport_stats_t",
-                receiver_stats,
+                stats.receiver_stats,
                 lambda count, array: lib.lbm_rcv_retrieve_all_transport_stats(self._rcv, count, array),
             )
 
@@ -278,9 +281,9 @@ class WildcardReceiver(Readiness, Calling):
     def stats(self) -> list[ReceiverStats]:
         """One entry for each transport session that brings messages to this receiver, on any of its topics."""
         with self._using():
-            return read_sessions(
+            return stats.read_sessions(
                 "lbm_rcv_transport_stats_t",
-                receiver_stats,
+                stats.receiver_stats,
                 lambda count, array: lib.um_wildcard_rcv_transport_stats(self._rcv, count, array),
             )
 
@@ -290,7 +293,7 @@ class WildcardReceiver(Readiness, Calling):
         `lost` includes what was dropped from the full queue to Python.
         """
         with self._using():
-            counts = read_counts(
-                ReceiverCounts, "um_rcv_stats_t", lambda out: lib.um_wildcard_rcv_stats(self._rcv, out)
+            counts = stats.read_counts(
+                stats.ReceiverCounts, "um_rcv_stats_t", lambda out: lib.um_wildcard_rcv_stats(self._rcv, out)
             )
         return self._with_dropped(counts, ffi.NULL)

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown
 from um_cffi.binding.attributes import Attributes, merged, sorted_out
-from um_cffi.binding.deferred import asyncio, np
+from um_cffi.binding.deferred import asyncio, np, stats
 from um_cffi.binding.lifetime import Part, counted
 from um_cffi.errors import InvalidArgument, check, raise_last
 from um_cffi.requests import Request, Way, make_request
-from um_cffi.stats import SourceStats, source_stats
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from um_cffi.binding.option_types import SourceOptions
     from um_cffi.context import Context
+    from um_cffi.stats import SourceStats
 
 _LENGTH = "smart_src_max_message_length"
 
@@ -233,10 +233,10 @@ class SlotSource(Part):
 
     def stats(self) -> SourceStats:
         """Statistics of the transport session that carries the topic; the class depends on the transport."""
-        stats = ffi.new("lbm_src_transport_stats_t *")
+        out = ffi.new("lbm_src_transport_stats_t *")
         with self._using():
-            check(lib.lbm_ssrc_retrieve_transport_stats(self._ssrc, stats))
-        return source_stats(stats)
+            check(lib.lbm_ssrc_retrieve_transport_stats(self._ssrc, out))
+        return stats.source_stats(out)
 
     def _facts(self) -> str:
         return counted(len(self._buffers), "slot")

@@ -13,7 +13,7 @@ from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import channel_number, dtype_of, expect_context, name_bytes, shown, whole
 from um_cffi.binding.attributes import Attributes, check_option, merged, read_option, sorted_out
 from um_cffi.binding.callbacks import check_callback
-from um_cffi.binding.deferred import asyncio, is_array, np
+from um_cffi.binding.deferred import asyncio, is_array, np, stats
 from um_cffi.binding.frames import is_arrow, is_pandas, pandas_messages, spans
 from um_cffi.binding.lifetime import SLICE_MS, Part, counted, expect_left_objects, milliseconds
 from um_cffi.binding.replaying import retention, with_meaning
@@ -23,7 +23,6 @@ from um_cffi.dispatch import Dispatcher, EventQueue
 from um_cffi.errors import InvalidArgument, NotSupported, OutOfMemory, TimedOut, check, raise_last
 from um_cffi.events import SourceEvent
 from um_cffi.properties import Extras, extras_of, made_of
-from um_cffi.stats import NakCounts, SourceCounts, SourceStats, read_counts, read_naks, source_stats
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from um_cffi.binding.sent_columns import ChannelColumn, PropertyColumns
     from um_cffi.pdm import Definition
     from um_cffi.properties import PropertyValue
+    from um_cffi.stats import NakCounts, SourceCounts, SourceStats
 
     Piece = Union[Buffer, npt.NDArray[Any]]  # before Python 3.12 arrays are not known to be buffers
     Payload = Union[Piece, Sequence[Piece]]
@@ -623,10 +623,10 @@ class Source(Part):
 
         NotSupported where the transport has none.
         """
-        stats = ffi.new("lbm_src_transport_stats_t *")
+        out = ffi.new("lbm_src_transport_stats_t *")
         with self._using():
-            check(lib.lbm_src_retrieve_transport_stats(self._src, stats))
-        return source_stats(stats)
+            check(lib.lbm_src_retrieve_transport_stats(self._src, out))
+        return stats.source_stats(out)
 
     def naks(self) -> list[NakCounts]:
         """Which receiving contexts ask the session for repairs, and how much: the one that asks most first.
@@ -634,12 +634,12 @@ class Source(Part):
         Empty on transports without NAKs. InvalidArgument when the source is closed.
         """
         with self._using():
-            return read_naks(lambda array, count: lib.um_src_naks(self._src, array, count))
+            return stats.read_naks(lambda array, count: lib.um_src_naks(self._src, array, count))
 
     def counts(self) -> SourceCounts:
         """What became of the messages of this source: sent, and what its session discarded."""
         with self._using():
-            return read_counts(SourceCounts, "um_src_stats_t", lambda out: lib.um_src_stats(self._src, out))
+            return stats.read_counts(stats.SourceCounts, "um_src_stats_t", lambda out: lib.um_src_stats(self._src, out))
 
     def _facts(self) -> str:
         known = lib.um_src_receivers(self._src) if self._transport != "lbtrm" else -1  # which nobody can count

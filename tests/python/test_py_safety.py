@@ -583,6 +583,7 @@ from pairs import pair, until
 import um_cffi
 way, count = sys.argv[1], int(sys.argv[2])
 mark = count // 10
+counts = um_cffi.object_counts  # read now, with what it needs
 def resident():
     gc.collect()
     return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -627,7 +628,7 @@ with pair(on_message if way == "callbacks" else None, queue_bytes=4 << 20) as (s
             if watch.add(int((batch.records["length"] == 64).sum())):
                 break
         del batch
-    after, counts = resident(), um_cffi.object_counts
+    after = resident()
     until(lambda: tracemalloc.get_traced_memory()[0] - watch.traced < 100_000)  # but for what is being received
     traced = tracemalloc.get_traced_memory()[0]
     until(lambda: counts().messages == 0 and counts().batches <= 2)
@@ -635,8 +636,8 @@ with pair(on_message if way == "callbacks" else None, queue_bytes=4 << 20) as (s
     source.close()
     thread.join()
 gc.collect()
-counts = um_cffi.object_counts()
-assert (counts.contexts, counts.sources, counts.receivers, counts.collectors) == (0, 0, 0, 0), counts
+left = counts()
+assert (left.contexts, left.sources, left.receivers, left.collectors) == (0, 0, 0, 0), left
 print("grown", after - watch.before, "traced", traced - watch.traced, flush=True)
 """
 

@@ -16,7 +16,7 @@ with Context(default_interface="127.0.0.1", operational_mode="embedded") as ctx:
         source.send_many([b"y", b"z"], flush=True)
         with Receiver(ctx, "x") as receiver:
             assert receiver.recv(timeout=0) is None
-print(*sorted({"asyncio", "numpy", "pyarrow"} & set(sys.modules)))
+print(*sorted({"asyncio", "difflib", "json", "numpy", "pyarrow", "subprocess", "um_cffi.stats"} & set(sys.modules)))
 """
 BATCHES = """
 import sys
@@ -26,6 +26,7 @@ with um_cffi.Context(default_interface="127.0.0.1", operational_mode="embedded")
         assert "numpy" not in sys.modules
         assert receiver.recv_batch(timeout=0) is None
         assert "numpy" in sys.modules, "read when the first message is there: it would wait"
+assert um_cffi.object_counts().contexts == 0 and um_cffi.TopicSource is um_cffi.stats.TopicSource
 assert um_cffi.RECORD is um_cffi.RECORD and um_cffi.RECORD.names[0] == "offset"
 from um_cffi import *
 assert RECORD.itemsize == 40
@@ -36,7 +37,7 @@ except AttributeError as error:
 """
 
 
-def test_single_messages_need_neither_numpy_nor_asyncio() -> None:
+def test_single_messages_need_neither_numpy_nor_asyncio_nor_statistics() -> None:
     assert printed(run_python(PLAIN)) == [""]
 
 

@@ -6,13 +6,13 @@ answered with what was meant and what is allowed; the library has the last word.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from um_cffi.binding._native import ffi, lib
 from um_cffi.binding.arguments import name_bytes, options_of, shown, value_bytes
+from um_cffi.binding.deferred import difflib
 from um_cffi.binding.options import OPTIONS, Option
 from um_cffi.errors import InvalidArgument, check, text
 

@@ -1,8 +1,9 @@
-"""Modules that only some programs need, asyncio and numpy: imported when one of their names is first used.
+"""Modules that only some programs need: imported when one of their names is first used.
 
 Every start of a program that does not await saves the time of reading asyncio; one that awaits has read it. numpy takes
 longer to read than all of this package; who passes arrays has read it, and who takes batches reads it with the first
-call, before that waits. Any thread.
+call, before that waits. The dataclasses of um_cffi.stats take a quarter of what the rest of the package does, and what
+finds the nearest name or checks a file is for mistakes. Any thread.
 """
 
 from __future__ import annotations
@@ -13,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import asyncio as asyncio
+    import difflib as difflib
+    import json as json
+    import subprocess as subprocess
+    from xml.parsers import expat as expat
 
     import numpy as np
     from typing_extensions import TypeGuard
+
+    from um_cffi import stats as stats
 else:
 
     class _Module:
@@ -28,9 +35,26 @@ else:
             return found
 
     asyncio = _Module("asyncio")
+    difflib = _Module("difflib")
+    expat = _Module("xml.parsers.expat")
+    json = _Module("json")
     np = _Module("numpy")
+    stats = _Module("um_cffi.stats")
+    subprocess = _Module("subprocess")
 
-__all__ = ["asyncio", "is_array", "is_integer", "loaded", "np", "running_loop"]
+__all__ = [
+    "asyncio",
+    "difflib",
+    "expat",
+    "is_array",
+    "is_integer",
+    "json",
+    "loaded",
+    "np",
+    "running_loop",
+    "stats",
+    "subprocess",
+]
 
 
 def loaded(module: str) -> bool:

@@ -8,10 +8,12 @@ import json
 import sys
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from um_cffi.commands import _common
-from um_cffi.stats import TopicSource
+
+if TYPE_CHECKING:
+    from um_cffi.stats import TopicSource
 
 ASKING = 0.5  # seconds between requests while listening
 COLUMNS = ("topic", "transport", "sources", "age")
