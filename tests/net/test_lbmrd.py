@@ -192,7 +192,18 @@ def gather(wanted, again):
 gather(bytes(4), lambda late: [one.sendto(bytes((2, 0, 0, 0)), ADDRESS) for one in late])
 print("clients", COUNT, flush=True)
 question = bytes((0, 1, 0, 0)) + b"orders" + bytes(1)
-gather(question, lambda late: sockets[0].sendto(question, ADDRESS))
+
+
+
+def ask(late):
+    "Those that have been silent for too long in the meantime are clients no longer."
+    if len(late) < COUNT:
+        for one in late:
+            one.sendto(bytes((2, 0, 0, 0)), ADDRESS)
+    sockets[0].sendto(question, ADDRESS)
+
+
+gather(question, ask)
 print("everybody has the question", flush=True)
 """
 

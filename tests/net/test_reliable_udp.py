@@ -132,9 +132,10 @@ def test_without_repairs_each_lost_message_is_reported(star: Star, setting: Sett
         lost = result.counters.rule("hole", "lost", port)
         assert report.total("bursts") == 0
         # Of the datagrams lost, some only carried the source's announcement of its number.
-        assert lost * 0.9 <= report.total("lost_single") <= lost
+        most = lost + dropped_by_the_kernel(result)
+        assert lost * 0.9 <= report.total("lost_single") <= most
         assert report.total("delivered") + report.total("lost_single") == messages
-        assert report.transport("unrecovered_tmo") + report.transport("unrecovered_txw") == lost
+        assert lost <= report.transport("unrecovered_tmo") + report.transport("unrecovered_txw") <= most
         assert report.data["sources"][0]["begins"] == 1 and report.data["sources"][0]["ends"] == 0
         reported += report.total("lost_single")
     record(

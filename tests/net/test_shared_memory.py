@@ -69,8 +69,9 @@ def test_a_receiver_of_another_host_ignores_the_advertisement(
         near = host.start("lbmrcv", "-c", config, "-v", "news")
         for receiver in (far, near):
             receiver.expect("Immediate messaging target")
-        host.start("lbmsrc", "-c", config, "-M", 2000, "-P", 1, "news")
+        source = host.start("lbmsrc", "-c", config, "-M", 1 << 30, "-P", 1, "news")
         near.expect("Beginning of Transport Session")
+        source.signal(signal.SIGKILL)
         near.expect("End of Transport Session")
         assert "Transport Session" not in far.output
         assert "not joined" not in far.output + near.output

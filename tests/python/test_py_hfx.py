@@ -112,7 +112,7 @@ def test_batches_callbacks_and_events_are_those_of_other_receivers() -> None:
 
 
 def test_copies_and_arrival_order_come_on_request() -> None:
-    with merged(ordered=False, duplicates=True) as (sources, receiver):
+    with merged(ordered=False, duplicates=True, max_delay=HANG) as (sources, receiver):
         send(sources[0], 1)
         assert take(receiver, 1) == [1]
         send(sources[1], 5)  # the first of its source: what is before it may still come

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import select
@@ -101,11 +102,19 @@ def test_recv_of_a_closed_receiver_raises_also_when_it_is_closed_while_waiting()
     assert len(raised) == 1 and "is closed" in str(raised[0])
 
 
+def read_all(receiver: Receiver, into: list[bytes] | None = None) -> None:
+    """Until the receiver is closed, which it may be before the thread that calls this begins."""
+    with contextlib.suppress(InvalidArgument):
+        for message in receiver:
+            if into is not None:
+                into.append(bytes(message))
+
+
 def test_closing_does_not_wait_for_a_thread_that_receives_without_end() -> None:
     """Who waits is sent away; who takes all the time leaves others their turn."""
     for _ in range(20):
         with pair() as (_, receiver):
-            threads = [threading.Thread(target=lambda: list(receiver)) for _ in range(3)]
+            threads = [threading.Thread(target=read_all, args=(receiver,)) for _ in range(3)]
             for thread in threads:
                 thread.start()
             receiver.close()
@@ -117,7 +126,7 @@ def test_closing_does_not_wait_for_a_thread_that_receives_without_end() -> None:
 def test_threads_share_the_messages() -> None:
     got: list[bytes] = []
     with pair() as (source, receiver):
-        threads = [threading.Thread(target=lambda: got.extend(bytes(each) for each in receiver)) for _ in range(4)]
+        threads = [threading.Thread(target=read_all, args=(receiver, got)) for _ in range(4)]
         for thread in threads:
             thread.start()
         sent = send_numbered(source)
@@ -559,7 +568,7 @@ def test_readme_example_of_recv_ends_with_the_program() -> None:
 def test_context_closes_receivers_that_wait() -> None:
     ctx = Context({"default_interface": "127.0.0.1", "request_tcp_port_low": 0, "request_tcp_port_high": 0})
     receiver = Receiver(ctx, "x")
-    thread = threading.Thread(target=lambda: [None for _ in receiver])
+    thread = threading.Thread(target=read_all, args=(receiver,))
     thread.start()
     ctx.close()
     thread.join(HANG)

@@ -11,7 +11,7 @@ from um_cffi import Context, Receiver, Source
 names = []
 with Context(default_interface="127.0.0.1", operational_mode="embedded") as ctx:
     with Source(ctx, "x", transport="lbtipc") as source, Receiver(ctx, "x", on_message=names.append, direct=True):
-        source.wait_receivers()
+        source.wait_receivers(timeout=600)
         source.send(b"x", flush=True, channel=7, properties={"of": "python", "count": 1})
         source.send_many([b"y", b"z"], flush=True)
         with Receiver(ctx, "x") as receiver:

@@ -237,7 +237,9 @@ def test_a_thousand_clients_are_bounded_and_the_page_stays_up() -> None:
         first.settimeout(60)
         seen = b""
         while seen.count(b"event: sections") < 5:  # the one that was there before goes on
-            seen += first.recv(65536)
+            part = first.recv(65536)
+            assert part, "it was closed"
+            seen += part
         for each in crowd:
             each.close()
         until(lambda: _asked(served)["streams_open"] == 1)

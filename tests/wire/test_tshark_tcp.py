@@ -78,14 +78,14 @@ def test_o4_implicit_batches(host: Host, loopback_config: Config, wire: Capture)
 
 def test_o4_source_side_filtering(host: Host, loopback_config: Config, wire: Capture) -> None:
     """What is sent before the source has been told that its receiver includes the topic, which takes a connection of
-    its own, does not reach it: two seconds of messages are sent, and the receiver leaves with a tenth of its own.
+    its own, does not reach it: eight seconds of messages are sent, and the receiver leaves with a fortieth of its own.
     """
     config = loopback_config(
         "source transport_source_side_filtering_behavior inclusion",
         "source transport_tcp_port 14375",
         "context request_tcp_port 0",
     )
-    source = host.start("lbmmsrc", "-c", config, *WAITS, "-S", 4, "-M", 4000, "-b", 4, "-P", 2)
+    source = host.start("lbmmsrc", "-c", config, *WAITS, "-S", 4, "-M", 16000, "-b", 4, "-P", 2)
     receiver = host.start("lbmrcv", "-c", config, "-r", 100, "29west.example.multi.2")
     receiver.expect(BEGIN)
     source.go_on()

@@ -150,10 +150,10 @@ class Closing:
             finished.set()
 
     def _failed(self, error: BaseException) -> None:
-        """Log an exception of a callback and keep the first one."""
-        log.error("callback of %s raised", self._name, exc_info=error)
+        """Keep the first exception of a callback, and log each: what the log tells can be raised."""
         if self._error is None:
             self._error = error
+        log.error("callback of %s raised", self._name, exc_info=error)
 
     def _check_open(self) -> None:
         if self._inherited:
