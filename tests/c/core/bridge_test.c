@@ -185,8 +185,11 @@ TEST(several_senders_and_one_taker_lose_nothing)
         pthread_join(threads[i], &failed);
         CHECK(failed == NULL);
     }
-    um_py_item_t *item;
-    CHECK(um_py_queue_take(b.events, &item));
+    um_py_item_t *item = NULL;
+    for (int ms = 0; ms < WAIT_MS && !um_py_queue_take(b.events, &item); ms++) {
+        usleep(1000); /* it is told after it counts as a receiver */
+    }
+    CHECK(item != NULL);
     CHECK_EQ(item->kind, LBM_SRC_EVENT_CONNECT);
     CHECK_EQ(item->owner, 7);
     um_py_item_free(item);

@@ -15,6 +15,7 @@
 #include "um_test_log.h"
 #include "um_test_net.h"
 #include "um_test_rcv.h"
+#include "um_test_thread.h"
 #include "wire/um_lbmc.h"
 #include "wire/um_lbtrm.h"
 
@@ -335,7 +336,7 @@ TEST(wakeups_go_through_the_event_queue_of_the_option)
 
 struct blocked {
     lbm_context_t *ctx;
-    atomic_bool begun;
+    atomic_int tid, sent;
     int rc, error;
 };
 
@@ -343,8 +344,9 @@ static void *send_until_refused(void *arg)
 {
     static const char data[2000];
     struct blocked *blocked = arg;
+    blocked->tid = um_test_thread_id();
     while ((blocked->rc = lbm_multicast_immediate_message(blocked->ctx, NULL, data, sizeof data, LBM_SRC_BLOCK)) == 0) {
-        blocked->begun = true;
+        blocked->sent++;
     }
     blocked->error = lbm_errnum();
     return NULL;
@@ -358,9 +360,11 @@ TEST(thread_that_waits_in_a_send_returns_when_the_context_is_deleted)
     pthread_t thread;
     fill_up(blocked.ctx);
     pthread_create(&thread, NULL, send_until_refused, &blocked);
-    while (blocked.ctx->counters.send_blocked == 0 && !blocked.begun) {
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    }
+    int before;
+    do { /* until it waits: not for long, the rate limit lets it go on */
+        before = blocked.sent;
+        nanosleep(&(struct timespec){0, 20000000}, NULL);
+    } while (blocked.tid == 0 || !um_test_thread_sleeps(blocked.tid) || blocked.sent != before);
     MUST(lbm_context_delete(blocked.ctx));
     pthread_join(thread, NULL);
     CHECK_EQ(blocked.rc, -1);
@@ -715,6 +719,10 @@ TEST(sender_that_fell_silent_is_forgotten)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     CHECK(counts_of(hearer).ended > 0);
+    /* A sender that was late by its time has ended once before, and is a new one. */
+    for (int i = 0; i < HANG_SECONDS * 1000 && counts_of(hearer).senders + counts_of(hearer).unproved > 0; i++) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
     um_context_stats_t stats;
     MUST(um_context_stats(hearer, &stats));
     CHECK(stats.mim_ended > 0);

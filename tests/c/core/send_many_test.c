@@ -5,6 +5,7 @@
 #include "base/um_clock.h"
 #include "base/um_timer.h"
 #include "core/um_source.h"
+#include "um_test_thread.h"
 #include "transport/session/um_src_batch.h"
 
 #define WAIT_MS (HANG_SECONDS * 1000)
@@ -184,12 +185,14 @@ struct blocking {
     lbm_src_t *src;
     size_t count, sent;
     int rc, errnum;
+    atomic_int tid;
 };
 
 static void *send_blocking(void *arg)
 {
     struct blocking *b = arg;
     static char data[200];
+    atomic_store(&b->tid, um_test_thread_id());
     b->rc = um_src_send_array(b->src, data, 0, sizeof data, b->count, LBM_SRC_BLOCK, &b->sent);
     b->errnum = lbm_errnum();
     return NULL;
@@ -239,7 +242,7 @@ TEST(deleting_the_source_ends_a_waiting_run)
         before = stats.messages_sent;
         nanosleep(&(struct timespec){0, 20000000}, NULL);
         MUST(um_src_stats(s.src, &stats));
-    } while (waiting(s.src) == 0 || stats.messages_sent != before);
+    } while (waiting(s.src) == 0 || !um_test_thread_sleeps(atomic_load(&b.tid)) || stats.messages_sent != before);
     MUST(lbm_src_delete(s.src));
     s.src = NULL;
     pthread_join(thread, NULL);

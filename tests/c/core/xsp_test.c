@@ -541,7 +541,9 @@ TEST(a_source_is_ready_for_a_second_receiver_when_the_xsp_has_heard_of_it)
     CHECK_EQ(um_rcv_ready(first), 1);
     CHECK_EQ(um_rcv_ready(second), 0);
     CHECK_EQ(um_rcv_wait_ready(second, 1, 0), -1);
-    MUST(lbm_xsp_process_events(m.xsps[0], 10));
+    for (int i = 0; i < HANG_SECONDS * 100 && um_rcv_wait_ready(second, 1, 0) != 0; i++) {
+        MUST(lbm_xsp_process_events(m.xsps[0], 10));
+    }
     CHECK_EQ(um_rcv_wait_ready(second, 1, 0), 0);
     net_send(src, "a");
     for (int i = 0; i < HANG_SECONDS * 100 && recorder_count(&b, LBM_MSG_DATA) == 0; i++) {

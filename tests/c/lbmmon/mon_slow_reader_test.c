@@ -54,7 +54,7 @@ TEST(a_reader_that_has_stopped_costs_packets_and_not_time)
     for (int i = 0; i < PACKETS; i++) {
         refused += lbmmon_transport_lbm_send(packet, SIZE, end) != 0;
     }
-    CHECK(um_clock_ns() - begin_ns < HANG_SECONDS * UINT64_C(1000000000)); /* a quarter of a second for each: 3 hours */
+    CHECK(um_clock_ns() - begin_ns < 600 * UINT64_C(1000000000)); /* a quarter of a second for each: 3 hours */
     for (int i = 0; i < 200; i++) {
         MUST(lbm_context_process_events(stopped, 1)); /* it takes what was left for it */
     }

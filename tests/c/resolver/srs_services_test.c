@@ -433,6 +433,7 @@ TEST(interest_is_told_once_and_taken_back_with_the_last_receiver)
     UNTIL(all_connected(), 10 * SEC);
     receive(a, "orders", &one);
     receive(a, "orders", &two);
+    UNTIL(w.servers[0].got[UM_LBMSRS_RIR] > 0, 60 * SEC);
     advance(SEC, 10 * MS);
     CHECK_EQ(w.servers[0].got[UM_LBMSRS_RIR], 1);
     unreceive(&one);

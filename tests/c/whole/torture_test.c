@@ -16,7 +16,7 @@
 #include "um_test_torture.h"
 #include "wire/um_lbmr.h"
 
-#define HANG_SECONDS 20 /* for one run of a scenario */
+#define HANG_SECONDS 60 /* for one run of a scenario */
 #define SAMPLES 30      /* per kind and scenario */
 #define MESSAGES 20
 #define BIG_MESSAGE 7000 /* fragments: the sources have datagrams of 2000 bytes */

@@ -95,7 +95,9 @@ static void endure(bool paced, int rounds, uint64_t seed)
                 write_nonsense(segment, len, &rng);
             }
         }
-        usleep(2000);
+        for (int ms = 0; ms < (sessions == 0 ? 1000 : 2) && recorder_count(&rec, LBM_MSG_EOS) == 0; ms++) {
+            usleep(1000); /* patiently until there was one */
+        }
         sessions += recorder_count(&rec, LBM_MSG_EOS);
         munmap(segment, len);
         MUST(lbm_rcv_delete(rcv));

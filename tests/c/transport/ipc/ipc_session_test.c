@@ -849,11 +849,11 @@ TEST(session_messages_keep_a_silent_session_alive)
     lbm_src_t *src = shm_source_option(sctx, "ipc/sm", "transport_lbtipc_sm_interval", "100");
     lbm_rcv_topic_attr_t *rattr;
     MUST(lbm_rcv_topic_attr_create(&rattr));
-    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "1500"));
+    MUST(lbm_rcv_topic_attr_str_setopt(rattr, "transport_lbtipc_activity_timeout", "5000"));
     lbm_rcv_t *rcv = net_receiver(rctx, "ipc/sm", rattr, recorder_cb, &rec, NULL);
     lbm_rcv_topic_attr_delete(rattr);
     CHECK(recorder_wait(&rec, LBM_MSG_BOS, 1));
-    usleep(4000000);
+    usleep(8000000);
     CHECK_EQ(recorder_count(&rec, LBM_MSG_EOS), 0);
     shm_end(rcv, src, rctx, sctx);
 }

@@ -273,8 +273,8 @@ TEST(connections_that_do_not_open_are_bounded)
         CHECK(fds[i] >= 0);
         um_loop_run_once(w->loop, 1, 0);
     }
-    CHECK(RUN_UNTIL(w->loop, (um_src_stream_drops(&w->source, &drops), drops.unopened == EXTRA)));
-    CHECK_EQ(awkward_live, UM_TCP_OPENING_MAX);
+    CHECK(RUN_UNTIL(w->loop, (um_src_stream_drops(&w->source, &drops), drops.unopened >= EXTRA)));
+    CHECK(awkward_live <= UM_TCP_OPENING_MAX); /* the first have left if this took five seconds */
     for (int i = 0; i < COUNT; i++) {
         close(fds[i]);
     }

@@ -956,7 +956,7 @@ TEST(what_is_held_of_a_beginning_comes_before_eos_and_goes_with_the_stream)
         struct udp_sink sink;
         struct seen seen = {.leave_at = leave_at};
         udp_world_options(&world);
-        world.rcv_opts.transport_lbtrm_activity_timeout = leave_at == 0 ? 100 : 3600000;
+        world.rcv_opts.transport_lbtrm_activity_timeout = leave_at == 0 ? 2000 : 3600000;
         world.rcv_opts.transport_lbtrm_nak_generation_interval = leave_at == 1 ? 50 : 3600000;
         open_ready(&world, &source, &sink, &seen);
         for (uint32_t i = 0; i < 5; i++) {
