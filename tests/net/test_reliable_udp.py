@@ -46,17 +46,12 @@ def star() -> Iterator[Star]:
         star.close()
 
 
-def dropped_by_the_kernel(result: Result) -> int:
-    """On a busy machine: between a process and the relay, in front of a relay or of a process that is late."""
-    return result.kernel_drops + result.counters.troubles()
-
-
 def check_counters(result: Result, setting: Setting) -> None:
     """The library counted what the relay saw, but for a little that comes after a sink has told its counts."""
     lead, source, counters = setting.lead, result.source, result.counters
     copies = [counters.flow("seen", f"{lead}.rx", 0, port + 1) for port in range(SINKS)]
     passed = max(copies) if lead == "rm" else sum(copies)
-    dropped = dropped_by_the_kernel(result) + LATE
+    dropped = result.dropped_unseen() + LATE
     assert passed - LATE <= source["rxs_sent"] <= passed + dropped
     passed = counters.flow("sent", f"{lead}.nak", to=0)
     assert source["nak_pckts_rcved"] - LATE <= passed <= source["nak_pckts_rcved"] + dropped
@@ -88,7 +83,7 @@ def test_everything_arrives_in_order_once(star: Star, setting: Setting, impairme
     if "duplicates" in impairment:
         doubled = result.counters.rule("everything", "duplicated") - result.counters.rule("everything", "duplicated", 0)
         heard = sum(report.transport("duplicate_data") for report in result.reports)
-        assert heard >= doubled * 0.99 - dropped_by_the_kernel(result)
+        assert heard >= doubled * 0.99 - result.dropped_unseen()
     record(
         f"{setting.transport}, {impairment}: {MESSAGES} messages to {SINKS} receivers",
         f"all in order, none twice, none unrecoverable; {result.story(setting.lead)}",
@@ -132,7 +127,7 @@ def test_without_repairs_each_lost_message_is_reported(star: Star, setting: Sett
         lost = result.counters.rule("hole", "lost", port)
         assert report.total("bursts") == 0
         # Of the datagrams lost, some only carried the source's announcement of its number.
-        most = lost + dropped_by_the_kernel(result)
+        most = lost + result.dropped_unseen()
         assert lost * 0.9 <= report.total("lost_single") <= most
         assert report.total("delivered") + report.total("lost_single") == messages
         assert lost <= report.transport("unrecovered_tmo") + report.transport("unrecovered_txw") <= most

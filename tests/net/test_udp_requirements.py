@@ -172,7 +172,8 @@ def test_m8_without_repair_only_what_the_wire_lost_is_missing(star: Star, settin
     assert 20 < lost < 150
     for what in ("repeated", "mixed", "corrupt"):
         assert report.total(what) == 0
-    assert messages - lost <= report.total("delivered") <= messages - lost + 1  # one may have been an announcement
+    least = messages - lost - result.dropped_unseen()
+    assert least <= report.total("delivered") <= messages - lost + 1  # one may have been an announcement
     assert report.transport("naks_sent") == 0
     pause = report.data["sources"][0]["longest_pause_ms"]
     assert pause < 5000 * SLOW, "delivery stalled behind a gap until it was given up"

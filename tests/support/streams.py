@@ -209,6 +209,11 @@ class Result:
         self.source = source
         self.counters = counters
         self.kernel_drops = kernel_drops
+        """By the hosts' kernels; see dropped_unseen()."""
+
+    def dropped_unseen(self) -> int:
+        """Datagrams that kernels have dropped on a busy machine, at the hosts or at the relay."""
+        return self.kernel_drops + self.counters.troubles()
 
     def story(self, lead: str) -> str:
         """The counters of the run in a line."""

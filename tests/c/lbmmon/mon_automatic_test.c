@@ -160,7 +160,7 @@ TEST(check_8_a_process_has_one_context_for_monitoring)
     struct mon_seen seen = MON_SEEN_INIT;
     mon_listen(&seen, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), MON_NET);
     CHECK(mon_wait(&seen, &seen.contexts, 4));
-    CHECK_STR(seen.attributes.mApplicationSourceID, "automatic");
+    CHECK_STR(mon_now(&seen).attributes.mApplicationSourceID, "automatic");
     MON_MUST(lbmmon_rctl_destroy(seen.control)); /* whose context has the name, too */
     CHECK(threads_become("um:29west_stati", 1));
     CHECK(threads_become("um:monitoring", 1));
@@ -185,9 +185,10 @@ TEST(receivers_and_patterns_tell_their_interest)
     MUST(lbm_rcv_topic_attr_str_setopt(attr, "monitor_interval", "1"));
     lbm_rcv_t *rcv = net_receiver(ctx, "wanted", attr, recorder_cb, &r, NULL);
     CHECK(mon_wait(&seen, &seen.topics, 1)); /* interest without a source */
-    CHECK_STR(seen.topic.topic, "wanted");
-    CHECK_EQ(seen.topic.flags, LBM_RCV_TOPIC_STATS_FLAG_NO_SOURCE);
-    CHECK_STR(seen.attributes.mApplicationSourceID, "automatic");
+    struct mon_seen now = mon_now(&seen);
+    CHECK_STR(now.topic.topic, "wanted");
+    CHECK_EQ(now.topic.flags, LBM_RCV_TOPIC_STATS_FLAG_NO_SOURCE);
+    CHECK_STR(now.attributes.mApplicationSourceID, "automatic");
 
     lbm_src_t *src = net_source(other, "wanted");
     MUST(um_src_wait_receivers(src, 1, HANG_SECONDS * 1000));
@@ -198,16 +199,18 @@ TEST(receivers_and_patterns_tell_their_interest)
     lbm_src_transport_stats_t stats;
     static const lbm_uint8_t none[32];
     MUST(lbm_src_retrieve_transport_stats(src, &stats));
-    CHECK_EQ(seen.topic.flags, LBM_RCV_TOPIC_STATS_FLAG_SRC_CREATED);
-    CHECK_STR(seen.topic.source, stats.source);
-    CHECK(memcmp(seen.topic.otid, none, sizeof none) != 0);
+    now = mon_now(&seen);
+    CHECK_EQ(now.topic.flags, LBM_RCV_TOPIC_STATS_FLAG_SRC_CREATED);
+    CHECK_STR(now.topic.source, stats.source);
+    CHECK(memcmp(now.topic.otid, none, sizeof none) != 0);
 
     MUST(lbm_wildcard_rcv_attr_create(&wattr));
     MUST(lbm_wildcard_rcv_attr_str_setopt(wattr, "monitor_interval", "1"));
     MUST(lbm_wildcard_rcv_create(&wrcv, ctx, "^want", NULL, wattr, recorder_cb, &r, NULL));
     CHECK(mon_wait(&seen, &seen.patterns, 1));
-    CHECK_STR(seen.pattern.pattern, "^want");
-    CHECK_EQ(seen.pattern.type, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE);
+    now = mon_now(&seen);
+    CHECK_STR(now.pattern.pattern, "^want");
+    CHECK_EQ(now.pattern.type, LBM_WILDCARD_RCV_PATTERN_TYPE_PCRE);
     lbm_wildcard_rcv_attr_delete(wattr);
     lbm_rcv_topic_attr_delete(attr);
     MUST(lbm_wildcard_rcv_delete(wrcv));

@@ -228,7 +228,7 @@ TEST(records_go_over_the_topic_at_their_intervals)
     MON_MUST(lbmmon_sctl_create(&control, lbmmon_format_csv_module(), NULL, lbmmon_transport_lbm_module(), MON_NET));
     MON_MUST(lbmmon_context_monitor(control, ctx, "lbm", 1));
     CHECK(mon_wait(&seen, &seen.contexts, 2));
-    CHECK_STR(seen.attributes.mApplicationSourceID, "lbm");
+    CHECK_STR(mon_now(&seen).attributes.mApplicationSourceID, "lbm");
     MON_MUST(lbmmon_sctl_destroy(control));
     MON_MUST(lbmmon_rctl_destroy(seen.control));
     MUST(lbm_context_delete(ctx));

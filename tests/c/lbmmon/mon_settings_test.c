@@ -95,7 +95,7 @@ ROLE(options)
     lbmmon_packet_attributes_t told = three_records(&seen);
     REQUIRE(told.mModuleID == 0x0105);
     REQUIRE(strcmp(told.mApplicationSourceID, "of the option") == 0);
-    REQUIRE(seen.context.tr_src_topics == 0); /* decoded with the separator */
+    REQUIRE(mon_now(&seen).context.tr_src_topics == 0); /* decoded with the separator */
     REQUIRE(atomic_load(&lines_of_the_alias) == 0);
     MON_MUST(lbmmon_rctl_destroy(seen.control));
     MUST(lbm_context_delete(ctx));

@@ -104,6 +104,15 @@ static inline bool mon_wait(struct mon_seen *seen, const int *count, int least)
     return ok;
 }
 
+/* A copy of what has been told, to be read while more comes. Its lock is not to be used. */
+static inline struct mon_seen mon_now(struct mon_seen *seen)
+{
+    pthread_mutex_lock(&seen->lock);
+    struct mon_seen copy = *seen;
+    pthread_mutex_unlock(&seen->lock);
+    return copy;
+}
+
 static inline int mon_count(struct mon_seen *seen, const int *count)
 {
     pthread_mutex_lock(&seen->lock);
