@@ -7,6 +7,7 @@ with Context() as ctx, Source(ctx, "Greeting") as source:
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from um_cffi.binding.guard import check_interpreter as _check_interpreter
@@ -72,12 +73,14 @@ if _TYPE_CHECKING:
     RECORD = _record_dtype()
     """Columns of Batch.records: the layout of um_record_t."""
 else:
-    _LATER = ("RECORD", "TopicSource", "object_counts")
+    _LATER = ("RECORD", "TopicSource", "object_counts", "stats")
 
     def __getattr__(name: str) -> object:
         """What not every program needs is made when it is first used: RECORD, with numpy, and statistics."""
         if name not in _LATER:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "stats":
+            return _import_module("um_cffi.stats")
         return globals().setdefault(name, _record_dtype() if name == "RECORD" else getattr(_stats, name))
 
     def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ with um_cffi.Context(default_interface="127.0.0.1", operational_mode="embedded")
         assert "numpy" not in sys.modules
         assert receiver.recv_batch(timeout=0) is None
         assert "numpy" in sys.modules, "read when the first message is there: it would wait"
-assert um_cffi.object_counts().contexts == 0 and um_cffi.TopicSource is um_cffi.stats.TopicSource
+assert um_cffi.stats.TopicSource is um_cffi.TopicSource and um_cffi.object_counts().contexts == 0
 assert um_cffi.RECORD is um_cffi.RECORD and um_cffi.RECORD.names[0] == "offset"
 from um_cffi import *
 assert RECORD.itemsize == 40
