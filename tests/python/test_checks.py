@@ -85,7 +85,31 @@ def test_a_program_with_a_budget_is_asked_to_end_when_it_has_used_it() -> None:
     )
     outcome = process.run([sys.executable, "-c", program], 60, budget=0.5)
     assert (outcome.code, outcome.output) == (1, f"asked at {process.LOW_PRIORITY}\n")
+    try:
+        process.make_room(False)
+        assert process.run([sys.executable, "-c", program], 60, budget=0.5).output == "asked at 0\n"
+    finally:
+        process.make_room(True)
     assert outcome.cpu >= 0.5
+
+
+def test_the_background_makes_room_until_the_others_have_ended() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def look(job: schedule.Job, until: bool) -> Tally:
+        while process.makes_room() != until:
+            time.sleep(0.01)
+        seen.append((job.name, process.makes_room()))
+        return Tally(passed=1)
+
+    behind, ahead = job("fuzz", 15), job("test", 15)
+    behind.background = True
+    behind.work, ahead.work = lambda: look(behind, False), lambda: look(ahead, True)
+    try:
+        Pool({}).run([behind, ahead])
+    finally:
+        process.make_room(True)
+    assert seen == [("test", True), ("fuzz", False)]
 
 
 def test_what_runs_alone_comes_last_and_with_nothing_beside_it() -> None:

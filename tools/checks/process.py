@@ -33,6 +33,7 @@ METER_SECONDS = 0.2
 _running: set[int] = set()  # process groups; several threads, so under the lock
 _lock = threading.Lock()
 _ended = threading.Event()  # no program is begun any more
+_alone = threading.Event()  # what has a budget need not make room for others
 
 
 @dataclass
@@ -112,11 +113,26 @@ def kill_everything() -> None:
             _kill_family(pid)
 
 
-def _lower(pid: int) -> None:
+def make_room(wanted: bool) -> None:
+    """Whether what has a budget runs at a low priority, now and when it is begun: not when nothing but that is left,
+    since strangers that keep the processors busy would have it last for hours.
+    """
+    if wanted:
+        _alone.clear()
+    else:
+        _alone.set()
+
+
+def makes_room() -> bool:
+    """What make_room() was last told."""
+    return not _alone.is_set()
+
+
+def _prioritize(pid: int, value: int) -> None:
     """Where the kernel groups processes by session, priorities hold inside a group only, so that it gets one too."""
-    with suppress(OSError):  # it has ended already, or there is no such grouping
-        os.setpriority(os.PRIO_PROCESS, pid, LOW_PRIORITY)
-        Path(f"/proc/{pid}/autogroup").write_text(str(LOW_PRIORITY))
+    with suppress(OSError):  # it has ended already, there is no such grouping, or to raise it is not permitted
+        os.setpriority(os.PRIO_PROCESS, pid, value)
+        Path(f"/proc/{pid}/autogroup").write_text(str(value))
 
 
 def _processor_seconds(pid: int) -> float:
@@ -126,9 +142,13 @@ def _processor_seconds(pid: int) -> float:
 
 
 def _ask_to_end(pid: int, budget: float, ended: threading.Event) -> None:
-    """Send SIGUSR1 once the process has had its processor seconds."""
+    """Send SIGUSR1 once the process has had its processor seconds. It makes room for others meanwhile."""
+    low = False
     with suppress(OSError):
         while not ended.wait(METER_SECONDS):
+            if low != makes_room():
+                low = not low
+                _prioritize(pid, LOW_PRIORITY if low else 0)
             if _processor_seconds(pid) >= budget:
                 os.kill(pid, signal.SIGUSR1)
                 return
@@ -143,7 +163,8 @@ def run(
 ) -> Outcome:
     """Run to the end or the hang limit; output and errors together.
 
-    With a `budget` it runs at a low priority, and gets SIGUSR1 when it has had that many processor seconds.
+    With a `budget` it runs at a low priority (see make_room), and gets SIGUSR1 when it has had that many processor
+    seconds.
     """
     begin = time.monotonic()
     with tempfile.TemporaryFile() as file:
@@ -164,7 +185,6 @@ def run(
         limit.start()
         ended = threading.Event()
         if budget is not None:
-            _lower(process.pid)
             threading.Thread(target=_ask_to_end, args=[process.pid, budget, ended], daemon=True).start()
         _, status, usage = os.wait4(process.pid, 0)
         ended.set()

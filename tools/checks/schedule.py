@@ -4,9 +4,9 @@ Jobs have a time and a share of the processors, both from the last recording (te
 a job that works needs a processor, one that mostly waits runs beside those that work; what is judged by time runs
 behind the others, with nothing beside it but what is judged by time, too, and mostly waits as well. Shares are means,
 and a job that waits in this second leaves its part to others, so that one more is begun than would fit. What is given
-processor seconds, whenever it gets them, runs in the background from the time when it can, at a low priority: it fills
-what the others leave idle, and on a machine that is too slow for all of it gets a shorter time rather than none. A job
-may bring further jobs when it has ended: a build brings the tests of its tree.
+processor seconds, whenever it gets them, runs in the background from the time when it can, at a low priority until the
+others have ended: it fills what they leave idle, and on a machine that is too slow for all of it gets a shorter time
+rather than none. A job may bring further jobs when it has ended: a build brings the tests of its tree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .process import CORES, ROOT, Tally, kill_everything
+from .process import CORES, ROOT, Tally, kill_everything, make_room
 
 TIMES = ROOT / "tests" / "times.tsv"
 UNKNOWN_SECONDS = 20.0
@@ -142,6 +142,7 @@ class Pool:
                 if self.until is not None and now >= self.until:
                     self._give_up()
         finally:
+            make_room(True)
             if self._running:
                 kill_everything()
         return self.results
@@ -156,6 +157,7 @@ class Pool:
             self._waiting.remove(job)
             self._running[job.name] = job
             threading.Thread(target=self._work, args=[job], daemon=True).start()
+        make_room(any(not job.background for job in [*self._waiting, *self._running.values()]))
 
     def _shorten(self, job: Job, left: float) -> None:
         seconds = shortened(job.seconds, left, sum(other.background for other in self._waiting))
