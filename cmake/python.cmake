@@ -21,6 +21,7 @@ target_compile_definitions(um_native PRIVATE Py_LIMITED_API=0x03090000)
 target_compile_options(um_native PRIVATE -Wno-unused-function -Wno-missing-field-initializers)
 set_target_properties(um_native PROPERTIES PREFIX "" OUTPUT_NAME _native SUFFIX .abi3.so C_VISIBILITY_PRESET default
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python INSTALL_RPATH "$ORIGIN/../lib")
+um_share_objects(um_native) # with the wheel that was built before: its optimization takes as long as all the rest
 
 install(TARGETS um_native LIBRARY DESTINATION binding COMPONENT python)
 install(TARGETS um LIBRARY DESTINATION lib NAMELINK_SKIP COMPONENT python)
