@@ -255,7 +255,7 @@ def test_s4_top_ranks_the_receivers_that_ask_for_repairs(host: Host) -> None:
 
 @needs_plain_library
 def test_top_finds_the_receiver_that_does_not_keep_up(tmp_path: Path) -> None:
-    from um_cffi.commands import top
+    from um_cffi.commands import _top as top
 
     table = tmp_path / "tcp"
     table.write_text(

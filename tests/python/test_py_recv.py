@@ -705,8 +705,8 @@ def test_wrong_on_full_is_named() -> None:
 def test_top_and_sub_count_every_message_of_a_burst(capsys: pytest.CaptureFixture[str]) -> None:
     import argparse
 
+    from um_cffi.commands._top import Watch
     from um_cffi.commands.sub import _Printer
-    from um_cffi.commands.top import Watch
 
     printer = _Printer(argparse.Namespace(count=None, events=False, format="text", verbose=False, pdm=False))
     with pair(None, printer.event, queue_bytes=100_000, on_full="drop_oldest") as (source, receiver):

@@ -43,3 +43,11 @@ def test_single_messages_need_neither_numpy_nor_asyncio_nor_statistics() -> None
 
 def test_numpy_is_read_by_the_first_call_for_a_batch_before_it_waits() -> None:
     assert printed(run_python(BATCHES)) == ["module 'um_cffi' has no attribute 'RECORDS'"]
+
+
+def test_the_list_of_all_commands_needs_neither_numpy_nor_asyncio() -> None:
+    code = (
+        "import sys\nfrom um_cffi.commands import parser\nparser()\n"
+        "print(*sorted({'asyncio', 'numpy', 'pyarrow', 'um_cffi.monitoring'} & set(sys.modules)))"
+    )
+    assert printed(run_python(code)) == [""]

@@ -30,7 +30,7 @@ TELLS_THE_TIME = {
     "um_cffi/binding/um_py_direct.c": 1,  # arrival times of messages
     "um_cffi/commands/_checks.py": 1,  # whether the machine's clock is synchronized
     "um_cffi/commands/tls_init.py": 1,  # from when to when a certificate is valid
-    "um_cffi/commands/top.py": 1,  # a column of the output
+    "um_cffi/commands/_top.py": 1,  # a column of the output
     "um_cffi/_calling.py": 1,  # how old a message is
     "um_cffi/monitoring/_exporter.py": 1,  # when metrics pushed over OTLP were read
     "um_cffi/recording/_retention.py": 1,  # how old a segment is
