@@ -102,14 +102,15 @@ def test_the_background_makes_room_until_the_others_have_ended() -> None:
         seen.append((job.name, process.makes_room()))
         return Tally(passed=1)
 
-    behind, ahead = job("fuzz", 15), job("test", 15)
+    behind, ahead, alone = job("fuzz", 15), job("test", 15), job("alone", 15, alone=True)
     behind.background = True
     behind.work, ahead.work = lambda: look(behind, False), lambda: look(ahead, True)
+    alone.work = lambda: look(alone, False)
     try:
-        Pool({}).run([behind, ahead])
+        Pool({}).run([behind, ahead, alone])
     finally:
         process.make_room(True)
-    assert seen == [("test", True), ("fuzz", False)]
+    assert seen == [("test", True), ("fuzz", False), ("alone", False)]  # who waits for it has no use for the room
 
 
 def test_what_runs_alone_comes_last_and_with_nothing_beside_it() -> None:

@@ -157,7 +157,7 @@ class Pool:
             self._waiting.remove(job)
             self._running[job.name] = job
             threading.Thread(target=self._work, args=[job], daemon=True).start()
-        make_room(any(not job.background for job in [*self._waiting, *self._running.values()]))
+        make_room(any(not (job.background or job.alone) for job in [*self._waiting, *self._running.values()]))
 
     def _shorten(self, job: Job, left: float) -> None:
         seconds = shortened(job.seconds, left, sum(other.background for other in self._waiting))
