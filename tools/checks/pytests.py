@@ -1,5 +1,5 @@
 """The Python tests as jobs: one for each file, with workers of its own where it is long and its tests mostly wait, or
-one for several files, run one after the other by processes of their own (tests/support/forked.py).
+where all are run, one process for each file, forked from one interpreter for several (tests/support/forked.py).
 
 Files named test_py_* use the library in the process that runs them: each is run by one inside a private network
 (tests/support/inside.py). The tests of the wheel share one building of it. What is marked `alone` is judged by time and
@@ -140,19 +140,22 @@ def alone_jobs(files: Sequence[str], stage: str, env: dict[str, str], seconds: f
 
 
 def grouped_jobs(files: Sequence[str], stage: str, env: dict[str, str], seconds: float = HANG_SECONDS) -> list[Job]:
-    """As files_jobs(), but what one worker runs shares a job with others; neighbours by name do not, which often take
-    as long as each other.
+    """As files_jobs(), but with one process for each file: other jobs fill what it leaves while its tests wait, and to
+    begin further workers takes a tenth of all that Python does. What is short shares a job with others; neighbours by
+    name do not, which often take as long as each other.
     """
-    single = [file for file in files if workers_for(ROOT / file) <= 1 and not Path(file).name.startswith(FOR_LATER)]
-    inside = [file for file in single if Path(file).name.startswith(INSIDE)]
-    outside = [file for file in single if file not in inside]
-    jobs = files_jobs([file for file in files if file not in single], stage, env, seconds=seconds)
+    short = [file for file in files if workers_for(ROOT / file) <= 1 and not Path(file).name.startswith(FOR_LATER)]
+    inside = [file for file in short if Path(file).name.startswith(INSIDE)]
+    outside = [file for file in short if file not in inside]
+    groups = {Path(file).stem: [file] for file in files if file not in short}
     for name, members, most in (("inside", inside, INSIDE_OF_A_JOB), ("outside", outside, OUTSIDE_OF_A_JOB)):
         number = -(-len(members) // most)
-        for index in range(number):
-            work = _forked(members[index::number], env, seconds)
-            jobs.append(Job(f"{stage}/{name}_{index}", stage, work, share=UNKNOWN_SHARE))
-    return jobs + alone_jobs(single, stage, env, seconds)
+        groups |= {f"{name}_{index}": members[index::number] for index in range(number)}
+    jobs = [
+        Job(f"{stage}/{name}", stage, _forked(members, env, seconds), share=UNKNOWN_SHARE)
+        for name, members in groups.items()
+    ]
+    return jobs + alone_jobs(files, stage, env, seconds)
 
 
 def _forked(files: Sequence[str], env: dict[str, str], seconds: float) -> Callable[[], Tally]:
