@@ -1,6 +1,6 @@
 """Makes tests/support importable in every test folder and offers its fixtures; says which tests belong together.
 
-Tests run side by side on several workers (pytest-xdist): each host is a network namespace of its own,
+Tests may run side by side on several workers (pytest-xdist): each host is a network namespace of its own,
 files lie in folders of their own. What shares an expensive fixture or a process stays on one worker, and what takes
 long begins first.
 """
