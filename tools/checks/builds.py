@@ -55,7 +55,7 @@ FUZZ = Tree(
         NO_EXAMPLES,
         NO_BENCHMARKS,
     ),
-    seconds=200,
+    seconds=600,  # soon: its targets fill what the others leave idle
     target="um_fuzzers",
 )
 
