@@ -57,10 +57,8 @@ def free_port() -> int:
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
     """Start a cluster whose files are in a folder. Ends what it has started."""
-    import pyspark
-
-    home = Path(pyspark.__file__).parent
-    env = {**os.environ, **environment(), "SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m"}
+    env = {**os.environ, **environment(), "SPARK_DAEMON_MEMORY": "256m"}
+    home = Path(env["SPARK_HOME"])
     env["SPARK_DAEMON_JAVA_OPTS"] = JAVA
     url = f"spark://{LOCAL}:{free_port()}"
     running: list[subprocess.Popen[bytes]] = []

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from spark_java import options
+from spark_java import home, options
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = "1g"
@@ -23,6 +23,7 @@ def environment() -> dict[str, str]:
     """What a process needs in its environment before it starts Spark."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {
+        "SPARK_HOME": str(home()),
         "SPARK_LOCAL_IP": LOCAL,
         "SPARK_LOCAL_HOSTNAME": "localhost",
         "PYSPARK_PYTHON": sys.executable,
