@@ -5,8 +5,8 @@
 if [ "$UM_PRIVATE_NET" = 1 ]; then
     exec "$@"
 fi
-# `|| :` because an old kernel may know one of these settings already or not at all; the command finds out.
-setup='ip link set lo up; ip link set lo multicast on || :; ip route add 224.0.0.0/4 dev lo || :; UM_PRIVATE_NET=1 exec "$@"'
+# An old kernel may know one of these settings already or not at all; the command finds out.
+setup='ip link set lo up multicast on || ip link set lo up; ip route add 224.0.0.0/4 dev lo || :; UM_PRIVATE_NET=1 exec "$@"'
 if [ "$(id -u)" = 0 ] && unshare --net true 2>/dev/null; then
     exec unshare --net sh -c "$setup" sh "$@"
 fi

@@ -23,7 +23,7 @@ from _pytest.config import default_plugins
 
 NEEDED = ("numpy", "asyncio", "fixtures")  # by most files
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
-LOOPBACK = "ip link set lo up; ip link set lo multicast on; ip route add 224.0.0.0/4 dev lo"
+LOOPBACK = "ip link set lo up multicast on; ip route add 224.0.0.0/4 dev lo"
 
 
 def own_network() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 BUILD = Path(os.environ.get("UM_BUILD_DIR", "build")).resolve()
+MULTICAST = "224.0.0.0/4"
 SLOW = 10 if os.environ.get("UM_SANITIZED") else 1  # hang limits are stretched under sanitizers
 _numbers = itertools.count()
 
@@ -149,14 +150,13 @@ class Host:
         self._processes: list[Process] = []
         ip("netns", "add", self.name)
         try:
-            ip("-n", self.name, "link", "set", "lo", "up")
-            ip("-n", self.name, "link", "set", "lo", "multicast", "on")
+            ip("-n", self.name, "link", "set", "lo", "up", "multicast", "on")
         except BaseException:
             self.close()
             raise
 
     def route_multicast(self, device: str) -> None:
-        ip("-n", self.name, "route", "replace", "224.0.0.0/4", "dev", device)
+        ip("-n", self.name, "route", "replace", MULTICAST, "dev", device)
 
     def command(self, *command: str) -> list[str]:
         return ["ip", "netns", "exec", self.name, *command]
@@ -186,14 +186,10 @@ class Host:
 
 def connect(left: Host, right: Host, network: str = "10.9.8") -> tuple[str, str]:
     """Join two hosts with a veth pair named eth0 on both ends; returns their addresses."""
-    number = next(_numbers)
-    ends = (f"v{os.getpid() % 100000}l{number}", f"v{os.getpid() % 100000}r{number}")
-    ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+    far_end = ("peer", "name", "eth0", "netns", right.name)
+    ip("link", "add", "eth0", "netns", left.name, "type", "veth", *far_end)
     addresses = (f"{network}.1", f"{network}.2")
-    for host, end, address in zip((left, right), ends, addresses):
-        ip("link", "set", end, "netns", host.name)
-        ip("-n", host.name, "link", "set", end, "name", "eth0")
-        ip("-n", host.name, "addr", "add", f"{address}/24", "dev", "eth0")
-        ip("-n", host.name, "link", "set", "eth0", "up")
-        host.route_multicast("eth0")
+    for host, address in zip((left, right), addresses):
+        lines = (f"addr add {address}/24 dev eth0", "link set eth0 up", f"route replace {MULTICAST} dev eth0")
+        ip("-n", host.name, "-batch", "-", text="\n".join(lines))
     return addresses

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hosts import BUILD, SLOW, Host, Process, ip
+from hosts import BUILD, MULTICAST, SLOW, Host, Process, ip
 
 NETWORK = "10.9.7"
 ANNOUNCED = "net.ipv4.conf.default.arp_notify=1"  # so that the relay knows who is where from the start
@@ -84,15 +84,13 @@ class Star:
 
     def plug(self, number: int) -> None:
         """The host's interface up, with the routes and neighbours that were lost when it went down."""
-        name = self.hosts[number].name
-        ip("-n", name, "link", "set", "eth0", "up")
-        self.hosts[number].route_multicast("eth0")
-        neighbours = "".join(
-            f"neighbour replace {self.address(other)} lladdr {self.hardware_address(other)} dev eth0 nud permanent\n"
+        neighbours = (
+            f"neighbour replace {self.address(other)} lladdr {self.hardware_address(other)} dev eth0 nud permanent"
             for other in range(len(self.hosts))
             if other != number
         )
-        ip("-n", name, "-batch", "-", text=neighbours)
+        lines = ("link set eth0 up", f"route replace {MULTICAST} dev eth0", *neighbours)
+        ip("-n", self.hosts[number].name, "-batch", "-", text="\n".join(lines))
 
     def unplug(self, number: int) -> None:
         ip("-n", self.hosts[number].name, "link", "set", "eth0", "down")
