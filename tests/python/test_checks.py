@@ -8,9 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
+import spark_java
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -415,3 +417,29 @@ def test_a_second_signal_does_not_keep_the_first_from_ending_what_runs() -> None
         run.stdin.write("\n")
         assert run.stdout.read() == "nothing is left\n"
     assert run.returncode == 128 + signal.SIGTERM
+
+
+def test_python_finds_packages_as_they_were_installed_where_spark_has_archives_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = tmp_path / "site" / "pyspark"
+    (spark / "python" / "lib").mkdir(parents=True)
+    (spark / "bin").mkdir()
+    (spark / "__init__.py").touch()
+    names = {"pyspark.zip": "pyspark", "other-1.2-src.zip": "other"}  # the other one is not installed
+    for archive, package in names.items():
+        with zipfile.ZipFile(spark / "python" / "lib" / archive, "w") as file:
+            file.writestr(f"{package}/__init__.py", "")
+    home = tmp_path / "home"
+    monkeypatch.setattr(spark_java, "HOME", home)
+    for _ in range(2):  # what is there already is made anew
+        spark_java.make_home(spark)
+    assert (home / "bin").samefile(spark / "bin")
+    path = ":".join(str(home / "python" / "lib" / archive) for archive in names)
+    code = "import other, pyspark; print(pyspark.__cached__); print(other.__spec__.loader)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    compiled, loader = done.stdout.splitlines()
+    assert Path(compiled).parent.samefile(spark / "__pycache__")
+    assert "zipimporter" in loader
