@@ -52,17 +52,19 @@ def installed() -> Path | None:
 
 def made_of() -> list[Path]:
     """Java, the one that Spark takes, and the files of Spark; none where one of the two is missing."""
-    home = os.environ.get("JAVA_HOME")
-    java, spark = shutil.which(f"{home}/bin/java" if home else "java"), installed()
+    folder = os.environ.get("JAVA_HOME")
+    java, spark = shutil.which(f"{folder}/bin/java" if folder else "java"), installed()
     if java is None or spark is None:
         return []
     return [Path(java).resolve(), *(spark / "jars").glob("*.jar")]
 
 
 def current() -> bool:
-    """Whether there is an archive that is not older than what it was made of."""
-    parts = made_of()
-    return bool(parts) and ARCHIVE.exists() and ARCHIVE.stat().st_mtime > max(part.stat().st_ctime for part in parts)
+    """Whether there is an archive that is not older than what it was made of, beside links to the same Spark."""
+    spark, parts = installed(), made_of()
+    if spark is None or not parts or not ARCHIVE.exists() or (HOME / "jars").resolve() != (spark / "jars").resolve():
+        return False
+    return ARCHIVE.stat().st_mtime > max(part.stat().st_ctime for part in parts)
 
 
 def options() -> str:
@@ -70,26 +72,26 @@ def options() -> str:
     return f"{LITTLE} -XX:SharedArchiveFile={ARCHIVE}" if current() else LITTLE
 
 
-def home() -> Path:
-    """Of the Spark to start: SPARK_HOME."""
-    return HOME if current() else installed() or Path(os.environ["SPARK_HOME"])
+def home() -> dict[str, str]:
+    """What tells which Spark to start; nothing where PySpark brought none."""
+    folder = HOME if current() else installed()
+    return {} if folder is None else {"SPARK_HOME": str(folder)}
 
 
 def make_home(spark: Path) -> None:
     """Links to what is installed. Spark has Python look for a package in an archive; a folder in its place will do."""
     shutil.rmtree(HOME, ignore_errors=True)
+    lib = HOME / "python" / "lib"
+    lib.mkdir(parents=True)
     for name in PARTS_OF_HOME:
-        (HOME / name).parent.mkdir(parents=True, exist_ok=True)
         (HOME / name).symlink_to(spark / name)
     for archive in (spark / "python" / "lib").glob("*.zip"):
-        place = HOME / "python" / "lib" / archive.name
         package = spark.parent / re.split("[-.]", archive.name)[0]  # pyspark.zip, py4j-0.10.9.9-src.zip
         if package.is_dir():
-            place.mkdir(parents=True)
-            (place / package.name).symlink_to(package)
+            (lib / archive.name).mkdir()
+            (lib / archive.name / package.name).symlink_to(package)
         else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(archive)
+            (lib / archive.name).symlink_to(archive)
 
 
 def make(spark: Path) -> None:

@@ -23,7 +23,7 @@ def environment() -> dict[str, str]:
     """What a process needs in its environment before it starts Spark."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return {
-        "SPARK_HOME": str(home()),
+        **home(),
         "SPARK_LOCAL_IP": LOCAL,
         "SPARK_LOCAL_HOSTNAME": "localhost",
         "PYSPARK_PYTHON": sys.executable,
