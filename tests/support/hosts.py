@@ -30,6 +30,12 @@ def program(name: str) -> str:
     return str(path)
 
 
+def without_log(output: str) -> str:
+    """What an example program printed itself: a line of the library's log comes when its thread gets to it, between any
+    two of the program's."""
+    return re.sub(r"^LOG Level \d.*\n", "", output, flags=re.MULTILINE)
+
+
 def free_port() -> int:
     """A TCP port that nobody has, below those that the kernel gives to connections: one of them cannot take it while
     the server that it is for is away, or has not been started yet."""
