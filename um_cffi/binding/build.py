@@ -534,10 +534,13 @@ def emit(target: Path, include_dir: Path) -> None:
 
 
 def sanitizers(build: Path) -> list[str]:
-    """The sanitizer flags of a build tree, which the module has to share."""
+    """The sanitizer flags of a build tree, which the module has to share, and those that keep all functions in stacks."""
     cache = build / "CMakeCache.txt"
     found = re.search(r"^UM_SANITIZE:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
-    return [f"-fsanitize={found.group(1)}", "-fno-sanitize-recover=undefined"] if found else []
+    if not found:
+        return []
+    stacks = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+    return [f"-fsanitize={found.group(1)}", "-fno-sanitize-recover=undefined", *stacks]
 
 
 def compile_module(
