@@ -74,9 +74,7 @@ def build(tree: Tree) -> Tally:
         return failure(f"configuring {tree.folder}", outcome)
     total = Tally(cpu=outcome.cpu)
     outcome = run(["cmake", "--build", tree.folder, "--target", tree.target, "-j", str(tree.jobs)])
-    total.add(
-        Tally(passed=1, cpu=outcome.cpu) if outcome.code == 0 else failure(f"building {tree.folder}", outcome)
-    )
+    total.add(Tally(passed=1, cpu=outcome.cpu) if outcome.code == 0 else failure(f"building {tree.folder}", outcome))
     if total.failed == 0 and tree.binding:
         command = [sys.executable, "um_cffi/binding/build.py"]
         total.add(one_check(f"binding of {tree.folder}", command, {"UM_BUILD_DIR": tree.folder}))

@@ -1,8 +1,8 @@
 """Builds the compiled part of the binding, `um_cffi.binding._native` (cffi API mode, stable ABI).
 
 `python um_cffi/binding/build.py` compiles it against a build tree (UM_BUILD_DIR, default `build`) into
-$UM_BUILD_DIR/python/um_cffi/binding/, where the package finds it. `--emit FILE` only writes the C source, for a build system
-that compiles it itself. Packaging code imports `make_ffi`, `emit` and `compile_module`.
+$UM_BUILD_DIR/python/um_cffi/binding/, where the package finds it. `--emit FILE` only writes the C source, for a build
+system that compiles it itself. Packaging code imports `make_ffi`, `emit` and `compile_module`.
 
 Structures and constants are read from the public headers, so that they are described in one place.
 """
@@ -47,11 +47,12 @@ SOURCES = (
 )
 
 OPAQUE = """
-    lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_hf_rcv_t lbm_hfx_t lbm_hfx_attr_t lbm_hfx_rcv_t lbm_ssrc_t um_py_block_t lbm_wildcard_rcv_t lbm_src_topic_attr_t
-    lbm_rcv_topic_attr_t lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t
-    um_py_source_t um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_room_t um_py_inbox_t um_py_request_t
-    um_py_gate_t um_py_positions_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t
-    lbmmon_sctl_t lbmmon_format_func_t lbmmon_transport_func_t
+    lbm_context_t lbm_context_attr_t lbm_topic_t lbm_src_t lbm_rcv_t lbm_hf_rcv_t lbm_hfx_t lbm_hfx_attr_t
+    lbm_hfx_rcv_t lbm_ssrc_t um_py_block_t lbm_wildcard_rcv_t lbm_src_topic_attr_t lbm_rcv_topic_attr_t
+    lbm_wildcard_rcv_attr_t lbm_event_queue_t lbm_event_queue_attr_t um_collector_t um_py_queue_t um_py_source_t
+    um_py_turn_t lbm_xsp_t lbm_xsp_attr_t um_py_mapping_t um_py_room_t um_py_inbox_t um_py_request_t um_py_gate_t
+    um_py_positions_t lbm_response_t lbm_msg_properties_t lbmpdm_defn_t lbmpdm_msg_t lbmmon_sctl_t
+    lbmmon_format_func_t lbmmon_transport_func_t
 """
 STRUCTURES = [
     "lbm_iovec",
@@ -88,7 +89,9 @@ int {0}_str_getopt({0}_t *attr, const char *optname, char *optval, size_t *optle
 DECLARATIONS = """
 typedef struct { int type; char source[128]; ...; } lbm_src_transport_stats_t;
 typedef struct { int type; char source[128]; ...; } lbm_rcv_transport_stats_t;
-typedef struct { char topic[256]; char source[...]; int transport; int in_use; uint64_t age_ms; ...; } um_topic_source_t;
+typedef struct {
+    char topic[256]; char source[...]; int transport; int in_use; uint64_t age_ms; ...;
+} um_topic_source_t;
 
 enum { LBM_OK, LBM_FAILURE, ... };
 enum { UM_ON_FULL_PAUSE, UM_ON_FULL_DROP_NEWEST, UM_ON_FULL_DROP_OLDEST, UM_ON_FULL_CONFLATE };
@@ -534,7 +537,7 @@ def emit(target: Path, include_dir: Path) -> None:
 
 
 def sanitizers(build: Path) -> list[str]:
-    """The sanitizer flags of a build tree, which the module has to share, and those that keep all functions in stacks."""
+    """The sanitizer flags of a build tree, which the module has to share, and those that keep stacks whole."""
     cache = build / "CMakeCache.txt"
     found = re.search(r"^UM_SANITIZE:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
     if not found:
