@@ -15,11 +15,9 @@ import pytest
 from figures import record
 from fixtures import needs_namespaces
 from relay import Star
-from streams import SOAK, Result, Setting, Sink, Source, Stream
+from streams import LATE, SOAK, Result, Setting, Sink, Source, Stream
 
 pytestmark = needs_namespaces
-
-LATE = 20  # packets, after a sink has told its counts
 MESSAGES = 1_000_000 if SOAK else 200_000
 SINKS = 3
 IMPAIRMENTS = {

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -265,6 +266,19 @@ def test_top_finds_the_receiver_that_does_not_keep_up(tmp_path: Path) -> None:
         "   2: 0100007F:3823 0100007F:9C42 01 00040000:00000000 00:00000000\n"
     )
     assert top.clients(str(table)) == {"127.0.0.1:14371": [0, 262144]}
+
+
+@without_library
+def test_lines_are_written_whole_where_python_is_unbuffered() -> None:
+    """Or the log, which another thread writes, may part a line of JSON from its end."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps the bounds of writes
+    with ours, theirs:
+        ours.settimeout(60 * SLOW)
+        words = python("-m", "um_cffi", "completion", "option", "transport_tcp_port_high")
+        subprocess.run(words, stdout=theirs.fileno(), env={**os.environ, **ENV}, check=True)
+        theirs.close()
+        writes = list(iter(lambda: ours.recv(1 << 16), b""))
+    assert writes and all(each.endswith(b"\n") for each in writes)
 
 
 def test_module_prints_versions_features_and_paths(host: Host) -> None:

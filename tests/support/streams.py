@@ -14,6 +14,7 @@ from hosts import SLOW, Host, Process
 from relay import Counters, Star, support_program
 
 SOAK = bool(os.environ.get("UM_SOAK"))
+LATE = 20  # packets, after a sink has told its counts
 
 # The options of the proofs: rate limits lifted (the defaults are 10 and 5 Mb/s), datagrams that fit the MTU, a source
 # that announces its number every 100 ms, waits half the NAK interval between repairs of one datagram as is recommended,

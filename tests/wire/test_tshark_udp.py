@@ -16,7 +16,7 @@ import pytest
 from capture import Capture, Packets, is_on, numbers
 from fixtures import needs_namespaces
 from relay import Star
-from streams import Setting, Sink, Source, Stream
+from streams import LATE, Setting, Sink, Source, Stream
 
 pytestmark = needs_namespaces
 WHOLE = "context um_udp_segmentation_offload 0"
@@ -157,9 +157,11 @@ def test_o4_receivers_on_xsps_ask_for_repairs_and_heed_refusals(
         assert sum(report.transport(kind) for kind in refusals) > 0
     packets = judged(cable, transport)
     asked = packets.numbers(f"{transport}.nak.list.nak")
-    assert len(asked) == result.source["naks_rcved"] == sum(report.transport("naks_sent") for report in result.reports)
+    assert len(asked) == result.source["naks_rcved"]
     naks = len(packets.having(f"{transport}.nak"))
-    assert naks == sum(report.transport("nak_pckts_sent") for report in result.reports) > 10
+    # A sink tells its counts once it has all messages; its XSP may ask for an announcement that is lost after that.
+    for captured, count in ((len(asked), "naks_sent"), (naks, "nak_pckts_sent")):
+        assert captured >= sum(report.transport(count) for report in result.reports) >= captured - LATE > 10
     assert packets.having(f"{transport}.ncf")
     assert result.source["naks_ignored"] + result.source["naks_shed"] + result.source["naks_rx_delay_ignored"] > 0
 

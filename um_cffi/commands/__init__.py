@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -42,6 +43,14 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     return result
 
 
+def _print_whole_lines() -> None:
+    """Unbuffered (PYTHONUNBUFFERED, as containers often have it), print() writes a line and its end one by one, and the
+    thread of the library's log may write between them.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.write_through:
+        sys.stdout.reconfigure(line_buffering=True, write_through=False)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     words = sys.argv[1:] if argv is None else argv
@@ -60,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command is None:
         root.print_help()
         return 2
+    _print_whole_lines()
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
