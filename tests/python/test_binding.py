@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ from hosts import Host
 from interpreter import ENV, python
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from checks.process import functions  # noqa: E402
+
 CASES = ROOT / "tests" / "support" / "binding_cases.py"
 NAMES = re.findall(r"^def case_(\w+)", CASES.read_text(), re.MULTILINE)
 
@@ -35,4 +40,6 @@ if os.environ.get("UM_SANITIZED"):  # the only runs that look for leaks
     def test_f27_a_leak_of_a_python_process_is_found(host: Host) -> None:
         process = host.start_command(*python("-c", LEAK), env=ENV)
         assert process.wait() != 0
-        assert "LeakSanitizer" in process.output and "/um_attr.c:" in process.output, process.output  # who allocated
+        assert "LeakSanitizer" in process.output, process.output
+        told = "\n".join(functions(process.output))
+        assert "/um_attr.c:" in told, process.output + told  # who allocated

@@ -67,16 +67,41 @@ def test_what_runs_in_the_background_takes_nobodys_place(monkeypatch: pytest.Mon
     assert schedule.next_to_begin([behind[0], alone], [behind[1]]) is None  # it begins when this one has ended
 
 
-def test_the_background_gets_less_where_time_is_short_but_never_nothing() -> None:
+def test_the_background_gets_less_where_time_is_short_but_never_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "CORES", 2)
+    monkeypatch.setattr(schedule, "USABLE", 0.5)
     assert schedule.shortened(15, left=1000, jobs=20) == 15
+    assert schedule.shortened(15, left=1000, jobs=20, ahead=680) == 10
     assert schedule.shortened(15, left=320, jobs=20) == 10
     assert schedule.shortened(15, left=60, jobs=20) == schedule.BACKGROUND_LEAST_SECONDS
+    assert schedule.shortened(15, left=1000, jobs=20, ahead=5000) == schedule.BACKGROUND_LEAST_SECONDS
     late = job("fuzz", 15)
     late.background = True
     late.work = lambda: Tally(passed=1, cpu=late.seconds)
     said: list[str] = []
     (result,) = Pool({}, until=time.monotonic() + 60, say=said.append).run([late])
     assert result.tally.cpu == schedule.BACKGROUND_LEAST_SECONDS and "for want of time" in said[0]
+
+
+def test_the_background_waits_for_what_is_recorded_of_the_others_on_a_slow_machine() -> None:
+    """Of those that builds have yet to bring too: 700 s of a processor, on a machine that takes twice as long."""
+    times = {"stage/now": (20.0, 40.0), "stage/later": (400.0, 700.0)}
+    now, late = job("stage/now", 20), job("fuzz", 15)
+    now.work = lambda: Tally(passed=1, cpu=80.0)
+    late.background = True
+    late.work = lambda: Tally(passed=1, cpu=late.seconds)
+    cores, reserve = process.CORES * schedule.USABLE, schedule.BACKGROUND_RESERVE_SECONDS
+
+    def given(left: float) -> float:
+        until = time.monotonic() + left
+        pool = Pool(times, until=until, say=lambda text: None)
+        pool.results.append(Result(now, now.work(), 20.0))
+        late.seconds = 15
+        return pool.run([late])[-1].tally.cpu
+
+    assert given(reserve + 1410 / cores) == pytest.approx(10, abs=0.5)
+    assert given(reserve + 1500 / cores) == 15
+    assert given(reserve + 1400 / cores) == schedule.BACKGROUND_LEAST_SECONDS
 
 
 def test_a_program_with_a_budget_is_asked_to_end_when_it_has_used_it() -> None:
@@ -216,6 +241,17 @@ def test_a_program_may_leave_children_that_hold_its_output() -> None:
     outcome = process.run(["sh", "-c", "sleep 600 & echo done"], 300)
     assert (outcome.code, outcome.output) == (0, "done\n")
     assert outcome.seconds < 300
+
+
+def test_a_complaint_names_the_functions_of_a_report_that_has_addresses_only(tmp_path: Path) -> None:
+    source, library = tmp_path / "leaky.c", tmp_path / "leaky.so"
+    source.write_text("int leaky(void) { return 1; }\n")
+    subprocess.run(["cc", "-g", "-shared", "-fPIC", "-o", library, source], check=True)
+    listed = subprocess.run(["nm", library], check=True, capture_output=True, text=True).stdout
+    (offset,) = re.findall(r"^([0-9a-f]+) T leaky$", listed, re.MULTILINE)
+    report = f"    #1 0x7f45 ({library}+{int(offset, 16):#x})  (BuildId: 12ab)\n    #2 0x7f46 ({library}+0xffffff)\n"
+    (complaint,) = process.failure("test_x.py", process.Outcome(1, report * 2)).complaints
+    assert complaint.count("is leaky at ") == 1 and "leaky.c:1" in complaint
 
 
 def test_a_summary_that_is_missing_incomplete_or_contradicted_is_a_failure() -> None:

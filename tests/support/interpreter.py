@@ -2,7 +2,9 @@
 
 The interpreter is not built with the sanitizer: its run-time has to be there before the library is loaded. Leaks are
 looked for at the end of each process; those of the interpreter are in python_leaks.supp. Not where single threads are
-stopped (tools/shake_tests.py --threads): both use ptrace, which serves one at a time.
+stopped (tools/shake_tests.py --threads): both use ptrace, which serves one at a time. Reports name files and addresses
+alone: to read the functions of all that is loaded takes half as long as such a process. The runner of the checks adds
+the functions (tools/checks/process.py), and `addr2line -fpe FILE ADDRESS` tells one.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ def _sanitizer() -> list[str]:
     if not os.environ.get("UM_SANITIZED"):
         return []
     runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout
+    leaks = int(not os.environ.get("UM_THREADS_STOPPED"))
     settings = {
-        "LD_PRELOAD": runtime.strip(),
-        "ASAN_OPTIONS": f"detect_leaks={int(not os.environ.get('UM_THREADS_STOPPED'))}:malloc_context_size=3",
+        "LD_PRELOAD": f"{runtime.strip()}:{BUILD}/tests/support/thread_destructors.so",
+        "ASAN_OPTIONS": f"detect_leaks={leaks}:malloc_context_size=3:symbolize=0",
         "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0:use_tls=0",
         "PYTHONMALLOC": "malloc",
     }

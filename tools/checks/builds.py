@@ -25,6 +25,7 @@ class Tree:
     binding: bool = False
     jobs: int = 1
     seconds: float = 60.0  # of the build and the longest of its tests, for the order
+    work_seconds: float = 0.0  # of a processor, for the build alone, in a fresh tree
     target: str = "all"
 
 
@@ -35,12 +36,14 @@ ASAN = Tree(
     {"UBSAN_OPTIONS": "print_stacktrace=1"},
     binding=True,
     seconds=500,
+    work_seconds=190,
 )
 TSAN = Tree(
     "build-tsan",
     (DEBUG, QUICK, "-DUM_SANITIZE=thread", "-DUM_THREADED_TESTS_ONLY=ON", NO_EXAMPLES, NO_BENCHMARKS),
     {"TSAN_OPTIONS": "halt_on_error=0 exitcode=66"},
     seconds=300,
+    work_seconds=80,
 )
 FUZZ = Tree(
     "build-fuzz",
@@ -56,6 +59,7 @@ FUZZ = Tree(
         NO_BENCHMARKS,
     ),
     seconds=600,  # soon: its targets fill what the others leave idle
+    work_seconds=110,
     target="um_fuzzers",
 )
 

@@ -14,8 +14,8 @@ from types import FrameType
 
 from . import changes, ctests, fuzzing, pytests, record, soak, style
 from .builds import ASAN, FUZZ, RELEASE, TSAN, Tree, build
-from .process import CORES, ROOT, Tally
-from .schedule import Job, Pool, Result, read_times, write_times
+from .process import CORES, ROOT, Tally, stolen_seconds
+from .schedule import Job, Pool, Result, read_times, slowness, write_times
 
 # What each stage needs built before. In the order in which results are listed.
 STAGES: dict[str, Tree | None] = {
@@ -124,7 +124,7 @@ class Plan:
 
         job = Job(f"build of {tree.folder}", "build" if tree is RELEASE else stages[0], lambda: build(tree), follow)
         job.urgent, job.recorded = tree is RELEASE, False
-        job.seconds, job.share = tree.seconds, float(tree.jobs)
+        job.seconds, job.share, job.work_seconds = tree.seconds, float(tree.jobs), tree.work_seconds
         return job
 
 
@@ -220,7 +220,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, end_once)  # so that nothing is left behind
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as in the background
         signal.signal(signal.SIGINT, end_once)
-    begin = time.monotonic()
+    begin, stolen = time.monotonic(), stolen_seconds()
     results = Pool(plan.times, deadline()).run(plan.jobs())
     stages = by_stage(results, plan.stages)
     total = Tally()
@@ -234,7 +234,9 @@ def main() -> int:
         whole = not (arguments.stage or arguments.only)
         record.record([] if arguments.only else stages, soak.COUNTS, whole)  # a part of a stage leaves its figures only
     took = time.monotonic() - begin
-    print(f"== {took:.0f} s, {total.cpu / took / CORES:.0%} of {CORES} cores", flush=True)
+    used, stolen = total.cpu / took / CORES, (stolen_seconds() - stolen) / took / CORES
+    cost = f"{slowness(results, plan.times):.2f} of the processor seconds recorded"
+    print(f"== {took:.0f} s, {used:.0%} of {CORES} cores, {stolen:.0%} stolen; {cost}", flush=True)
     repeat_failures(results)
     print(total, flush=True)
     return 1 if total.failed else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -25,6 +26,8 @@ CORES = len(os.sched_getaffinity(0))
 HANG_SECONDS = 1500.0
 SUMMARY = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped")
 COMPLAINT_CHARACTERS = 12000
+ADDRESS = re.compile(r"\((/[^()\s]+)\+(0x[0-9a-f]+)\)")
+ADDRESSES = 60  # told with their functions
 # As programs of tests/c print it, or where a test of Python is that hangs.
 CHECK_THAT_FAILED = re.compile(r"^(?:FAIL .*|\S+\.c:\d+: .*|  File \"\S+/test_\w+\.py\", line .*)$", re.MULTILINE)
 LOW_PRIORITY = 10  # a tenth of what others get
@@ -68,12 +71,26 @@ class Tally:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+def functions(text: str) -> list[str]:
+    """What stands at the addresses, `(FILE+0xOFFSET)`, of a sanitizer's report that names no functions."""
+    found = list(dict.fromkeys(ADDRESS.findall(text)))[:ADDRESSES]
+    if shutil.which("addr2line") is None:
+        return []
+    names = []
+    for file, offset in found:
+        done = subprocess.run(["addr2line", "-fpe", file, offset], capture_output=True, text=True, check=False)
+        if not done.stdout.startswith("??"):
+            names.append(f"({file}+{offset}) is {done.stdout.strip()}")
+    return names
+
+
 def failure(what: str, outcome: Outcome) -> Tally:
     """One failed test, with the end of its output, and below what may be far above: a leak that follows has many lines,
     and who repeats a complaint may keep its end only.
     """
     checks = CHECK_THAT_FAILED.findall(outcome.output)[-10:]
-    said = "\n".join([outcome.output[-COMPLAINT_CHARACTERS:], *checks])
+    end = outcome.output[-COMPLAINT_CHARACTERS:]
+    said = "\n".join([end, *functions(end), *checks])
     return Tally(failed=1, complaints=[f"{what}: exit {outcome.code}\n{said}"], cpu=outcome.cpu)
 
 
@@ -139,6 +156,12 @@ def _processor_seconds(pid: int) -> float:
     text = Path(f"/proc/{pid}/stat").read_text()
     user, system = text[text.rindex(")") :].split()[12:14]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def stolen_seconds() -> float:
+    """Processor seconds that the host of a virtual machine gave to others while this one wanted them (proc_stat(5))."""
+    words = Path("/proc/stat").read_text().partition("\n")[0].split()
+    return int(words[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def _ask_to_end(pid: int, budget: float, ended: threading.Event) -> None:

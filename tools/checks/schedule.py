@@ -29,6 +29,8 @@ JOBS_AT_ONCE = 3 * CORES
 HEARTBEAT_SECONDS = 30.0
 BACKGROUND_LEAST_SECONDS = 3.0
 BACKGROUND_RESERVE_SECONDS = 120.0  # at the end of the run, for what still runs when the last of them begins
+USABLE = 0.85  # of the processors: now and then all that may run waits
+LEAST_SAMPLE_SECONDS = 30.0  # of a processor, from which the speed of this machine is told
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Job:
     recorded: bool = True  # not a build: its time depends on what is left to build
     seconds: float = UNKNOWN_SECONDS  # expected
     share: float = 1.0  # processors it keeps busy, as a mean
+    work_seconds: float = 0.0  # of a processor, where they are not recorded and it is not in the background
 
 
 @dataclass
@@ -109,9 +112,18 @@ def next_to_begin(waiting: Iterable[Job], running: Iterable[Job]) -> Job | None:
     return next((job for job in ahead if fits(job, beside)), None)
 
 
-def shortened(seconds: float, left: float, jobs: int) -> float:
-    """Of the seconds wanted, those that a background job gets when as many `jobs` of the kind share what is left."""
-    fair = (left - BACKGROUND_RESERVE_SECONDS) / jobs
+def slowness(results: Iterable[Result], times: dict[str, tuple[float, float]]) -> float:
+    """Processor seconds of what has ended, for each that was recorded: on a slower or busier machine more than 1."""
+    known = [(each.tally.cpu, times[each.job.name][1]) for each in results if each.job.name in times]
+    recorded = sum(before for _, before in known)
+    return sum(now for now, _ in known) / recorded if recorded >= LEAST_SAMPLE_SECONDS else 1.0
+
+
+def shortened(seconds: float, left: float, jobs: int, ahead: float = 0.0) -> float:
+    """Of the processor seconds wanted, those that a background job gets when as many `jobs` of the kind share what the
+    others, which want `ahead` of them, leave of the time that is `left`.
+    """
+    fair = ((left - BACKGROUND_RESERVE_SECONDS) * CORES * USABLE - ahead) / jobs
     return min(seconds, max(fair, BACKGROUND_LEAST_SECONDS))
 
 
@@ -160,10 +172,17 @@ class Pool:
         make_room(any(not (job.background or job.alone) for job in [*self._waiting, *self._running.values()]))
 
     def _shorten(self, job: Job, left: float) -> None:
-        seconds = shortened(job.seconds, left, sum(other.background for other in self._waiting))
+        seconds = shortened(job.seconds, left, sum(other.background for other in self._waiting), self._ahead())
         if seconds < job.seconds:
             self.say(f"== {job.name}: {seconds:.0f} s instead of {job.seconds:.0f}, for want of time")
             job.seconds = seconds
+
+    def _ahead(self) -> float:
+        """Processor seconds that the jobs before the background will take, those too that builds have yet to bring."""
+        ended = {result.job.name for result in self.results}
+        wanted = sum(cpu for name, (_, cpu) in self.times.items() if name not in ended)
+        wanted += sum(job.work_seconds for job in [*self._waiting, *self._running.values()])
+        return wanted * slowness(self.results, self.times)
 
     def _work(self, job: Job) -> None:
         begin = time.monotonic()

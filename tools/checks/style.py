@@ -19,6 +19,7 @@ C_FOLDERS = (
     "tests/sim",
     "tests/model",
     "tests/net",
+    "tests/support",
     "tests/fuzz",
     "benchmarks",
 )

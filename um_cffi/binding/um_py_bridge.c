@@ -14,6 +14,9 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #include <lbm/lbm.h>
 #include <lbm/um.h>
@@ -192,9 +195,14 @@ static int um_py_log_to(um_py_queue_t *queue)
     return lbm_log(queue != NULL ? um_py_on_log : NULL, queue);
 }
 
+/* One for each process, used by threads of the library until the end: not a leak. */
 static um_py_queue_t *um_py_log_queue_create(void)
 {
-    return um_py_queue_create(UM_PY_LOG_LINES_MAX);
+    um_py_queue_t *queue = um_py_queue_create(UM_PY_LOG_LINES_MAX);
+#ifdef __SANITIZE_ADDRESS__
+    __lsan_ignore_object(queue);
+#endif
+    return queue;
 }
 
 static um_py_queue_t *um_py_event_queue_create(void)
