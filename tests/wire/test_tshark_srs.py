@@ -26,6 +26,8 @@ with SrsClient(27000, 1).join() as source, SrsClient(27000, 2).join() as told, S
     told.wait(lambda: len(told.sources) == 1)
     all_.wait(lambda: len(all_.sources) == 2)
     told.batch(told.want(RDR, "orders"), told.want(WDR, "^quo"))
+    told.keepalive()  # answered: what was said before has left; to close with something unread would drop it
+    told.wait(lambda: told.keepalives == 2)
 with SrsClient(27000, 4) as refused:
     refused.setup()
     refused.register(mode=9)
