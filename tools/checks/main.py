@@ -193,7 +193,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="TEXT", help="run only jobs whose name contains TEXT")
     parser.add_argument("--soak", action="store_true", help="the long run: two hours on two cores")
     parser.add_argument("--check", action="store_true", help="what a developer runs: without sanitizers, fewer seeds")
-    parser.add_argument("--record", action="store_true", help="keep the times of the jobs for the order of later runs")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the times of the jobs for the order of later runs: best in a fresh clone, where nothing is cached",
+    )
     arguments = parser.parse_args()
     if arguments.record and (arguments.soak or arguments.check):
         parser.error("--record is for the usual counts: not with --soak or --check")

@@ -537,13 +537,15 @@ def emit(target: Path, include_dir: Path) -> None:
 
 
 def sanitizers(build: Path) -> list[str]:
-    """The sanitizer flags of a build tree, which the module has to share, and those that keep stacks whole."""
+    """The sanitizer flags of a build tree, which the module has to share, those that keep stacks whole, and as little
+    optimization as the tree has: with that of Python the compiler takes twice as long.
+    """
     cache = build / "CMakeCache.txt"
     found = re.search(r"^UM_SANITIZE:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
     if not found:
         return []
     stacks = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
-    return [f"-fsanitize={found.group(1)}", "-fno-sanitize-recover=undefined", *stacks]
+    return ["-O1", "-g1", f"-fsanitize={found.group(1)}", "-fno-sanitize-recover=undefined", *stacks]
 
 
 def compile_module(
