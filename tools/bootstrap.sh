@@ -136,7 +136,8 @@ python_packages() {
     stamp=.venv/.installed-$(basename "$requirements")
     if ! cmp -s "$requirements" "$stamp"; then
         say "installing Python packages of $requirements into .venv"
-        .venv/bin/python -m pip install -q --disable-pip-version-check --use-pep517 $compile -r "$requirements" || return 1
+        DIST_EXTRA_CONFIG=${DIST_EXTRA_CONFIG:-$PWD/tools/quick_wheels.cfg} \
+            .venv/bin/python -m pip install -q --disable-pip-version-check --use-pep517 $compile -r "$requirements" || return 1
         cp "$requirements" "$stamp"
     fi
 }
