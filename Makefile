@@ -3,6 +3,7 @@ BUILD_DIR ?= build
 BUILD_TYPE ?= Release
 JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
+AHEAD := :
 export UM_OBJECT_CACHE ?= $(CURDIR)/build-ccache
 
 .PHONY: help build python wheel demo check test bench soak docs clean distclean
@@ -51,17 +52,19 @@ demo:
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) um_cffi/binding/build.py
 	@UM_BUILD_DIR=$(BUILD_DIR) $(PYTHON) examples/demo/demo.py $(if $(SPARK),--spark)
 
-# While pip installs packages with one processor, another compiles. What the compiler complains of is told by the checks,
-# which go on from there.
+# While pip installs packages with one processor, another compiles, before tests also the trees of the sanitizers. What
+# the compiler complains of is told by the checks, which go on from there.
 .PHONY: prepare
 prepare:
 	@tools/bootstrap.sh system
-	@make --no-print-directory compile BUILD_DIR=build BUILD_TYPE=Release >/dev/null 2>&1 & \
-	    tools/bootstrap.sh test; status=$$?; wait; exit $$status
+	@installed=build-installed.$$$$; rm -f $$installed; \
+	    { make --no-print-directory compile BUILD_DIR=build BUILD_TYPE=Release; $(AHEAD) $$installed; } >/dev/null 2>&1 & \
+	    tools/bootstrap.sh test; status=$$?; touch $$installed; wait; rm -f $$installed; exit $$status
 
 check: prepare
 	@$(PYTHON) tools/run_tests.py --check
 
+test: AHEAD := python3 tools/compile_ahead.py
 test: prepare
 	@$(PYTHON) tools/run_tests.py
 
