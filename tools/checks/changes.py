@@ -48,7 +48,7 @@ def base_seed() -> int:
     return int(commit[:8], 16) if commit else 0
 
 
-def _base(days: int) -> str | None:
+def _base(days: float) -> str | None:
     """Where this state left the main branch; on it, the last commit that is so many days older, 0: the one before."""
     head = git("rev-parse", "HEAD")
     base = next((found for name in ("origin/main", "main") if (found := git("merge-base", "HEAD", name))), None)
@@ -57,12 +57,12 @@ def _base(days: int) -> str | None:
     if days == 0:
         return git("rev-parse", "--verify", "--quiet", "HEAD~1")
     made = git("log", "-1", "--format=%ct", "HEAD")
-    return git("rev-list", "-1", f"--before={int(made) - days * DAY_SECONDS}", "HEAD") or None if made else None
+    return git("rev-list", "-1", f"--before={int(made) - int(days * DAY_SECONDS)}", "HEAD") or None if made else None
 
 
-def changed_files(days: int) -> set[str] | None:
+def changed_files(days: float) -> set[str] | None:
     """Files that differ from an earlier state; None: nobody knows. Commits often arrive several at once, so what is
-    cheap to check in full looks back a day."""
+    cheap to check in full looks back half a day."""
     base = _base(days)
     if base is None:
         return None

@@ -53,7 +53,7 @@ class Plan:
     times: dict[str, tuple[float, float]] = field(default_factory=read_times)
     base: int = field(default_factory=changes.base_seed)
     changed: set[str] | None = field(default_factory=lambda: changes.changed_files(0))
-    changed_lately: set[str] | None = field(default_factory=lambda: changes.changed_files(1))
+    changed_lately: set[str] | None = field(default_factory=lambda: changes.changed_files(0.5))
 
     def seeds(self, sanitized: bool = False) -> ctests.Seeds:
         """All the usual seeds where an engine has changed, a part of them elsewhere."""
