@@ -57,7 +57,7 @@ demo:
 .PHONY: prepare
 prepare:
 	@tools/bootstrap.sh system
-	@installed=build-installed.$$$$; rm -f $$installed; \
+	@installed=build-installed.$$$$; rm -f $$installed; trap 'touch $$installed; exit 130' INT TERM; \
 	    { make --no-print-directory compile BUILD_DIR=build BUILD_TYPE=Release; $(AHEAD) $$installed; } >/dev/null 2>&1 & \
 	    tools/bootstrap.sh test; status=$$?; touch $$installed; wait; rm -f $$installed; exit $$status
 

@@ -25,16 +25,19 @@ def compile_until(stop: Path, tree: Tree) -> None:
     command = ["cmake", "--build", tree.folder, "--target", tree.target, "-j", str(CORES)]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet, start_new_session=True) as compiling:
-        while compiling.poll() is None:
-            if stop.exists():
+        try:
+            while compiling.poll() is None and not stop.exists():
+                time.sleep(0.2)
+        finally:
+            if compiling.poll() is None:
                 os.killpg(compiling.pid, signal.SIGINT)
-                break
-            time.sleep(0.2)
 
 
 def main() -> None:
     stop = Path(sys.argv[1])
     os.nice(10)  # the tests wait for the packages
+    for number in (signal.SIGINT, signal.SIGTERM):  # the first, which a shell has its background ignore, for ninja too
+        signal.signal(number, lambda *_: sys.exit(1))
     for tree in (FUZZ, ASAN, TSAN):
         if tree is not FUZZ or shutil.which("clang") is not None:
             compile_until(stop, tree)
