@@ -237,6 +237,29 @@ def test_a_program_that_hangs_is_ended_with_its_children() -> None:
         time.sleep(0.01)
 
 
+def test_what_goes_on_does_not_hang_however_long_it_takes() -> None:
+    steps = "import sys, time\nfor _ in range(30):\n    print(flush=True)\n    time.sleep(float(sys.argv[1]) / 10)"
+    for seconds in (1.0, 10.0, 100.0):  # on a busy machine a step takes longer
+        outcome = process.run([sys.executable, "-c", steps, str(seconds)], seconds)
+        if outcome.code == 0:
+            break
+    assert outcome.code == 0 and outcome.seconds > 2 * seconds
+    outcome = process.run(["sh", "-c", "while echo; do sleep 0.01; done"], 0.5)
+    assert outcome.code == -9 and "it hangs" in outcome.output and outcome.seconds >= 2.0
+
+
+def test_a_program_that_gets_its_processor_seconds_late_does_not_hang() -> None:
+    working = "import time\nfor _ in range(40):\n    until = time.process_time() + 0.02\n"
+    working += "    while time.process_time() < until: pass\n    time.sleep(0.05)"
+    for seconds in (1.0, 10.0):
+        outcome = process.run([sys.executable, "-c", working], seconds, budget=100.0)
+        if outcome.code == 0:
+            break
+    assert outcome.code == 0
+    outcome = process.run(["sh", "-c", "trap : USR1; while :; do :; done"], 1.0, budget=0.1)  # it will not end
+    assert outcome.code == -9 and "it hangs" in outcome.output
+
+
 def test_a_program_may_leave_children_that_hold_its_output() -> None:
     outcome = process.run(["sh", "-c", "sleep 600 & echo done"], 300)
     assert (outcome.code, outcome.output) == (0, "done\n")

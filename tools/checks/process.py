@@ -1,8 +1,9 @@
 """Programs that checks run, and what came out of them.
 
-A program is a process group of its own with a hang limit. At the limit it is ended with all its descendants, those in
-groups of their own too; at its end what is left of the group. Its output goes to a file, so that a grandchild that
-keeps it open cannot hold up anybody.
+A program is a process group of its own with a hang limit: the time for which it may neither print anything nor, where
+it is given processor seconds, get any. On a busy machine all takes longer, but what goes on does not hang. At the limit
+it is ended with all its descendants, those in groups of their own too; at its end what is left of the group. Its output
+goes to a file, so that a grandchild that keeps it open cannot hold up anybody.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ ADDRESSES = 60  # told with their functions
 CHECK_THAT_FAILED = re.compile(r"^(?:FAIL .*|\S+\.c:\d+: .*|  File \"\S+/test_\w+\.py\", line .*)$", re.MULTILINE)
 LOW_PRIORITY = 10  # a tenth of what others get
 METER_SECONDS = 0.2
+ENDLESS = 4  # times the hang limit, for what goes on printing
 
 _running: set[int] = set()  # process groups; several threads, so under the lock
 _lock = threading.Lock()
@@ -164,17 +166,48 @@ def stolen_seconds() -> float:
     return int(words[8]) / os.sysconf("SC_CLK_TCK")
 
 
-def _ask_to_end(pid: int, budget: float, ended: threading.Event) -> None:
-    """Send SIGUSR1 once the process has had its processor seconds. It makes room for others meanwhile."""
-    low = False
-    with suppress(OSError):
-        while not ended.wait(METER_SECONDS):
-            if low != makes_room():
-                low = not low
-                _prioritize(pid, LOW_PRIORITY if low else 0)
-            if _processor_seconds(pid) >= budget:
-                os.kill(pid, signal.SIGUSR1)
+@dataclass
+class _Watch:
+    """Ends a program that hangs. One with a budget of processor seconds makes room for others meanwhile, and gets
+    SIGUSR1 when it has had them. All but `ended` is the thread's until that has ended.
+    """
+
+    pid: int
+    output: int  # a descriptor
+    seconds: float
+    budget: float | None
+    hung: str = ""  # why it was ended
+    ended: threading.Event = field(default_factory=threading.Event)
+    _spent: float = 0.0  # of the budget, as long as that lasts
+    _low: bool = False
+    _asked: bool = False
+
+    def look(self) -> None:
+        """In a thread of its own, until the program has ended."""
+        begin = since = time.monotonic()
+        before = None
+        while not self.ended.wait(min(METER_SECONDS, self.seconds / 4)):
+            with suppress(OSError):  # it has ended just now
+                self._meter()
+                progress = os.fstat(self.output).st_size, self._spent
+                if progress != before:
+                    before, since = progress, time.monotonic()
+            now = time.monotonic()
+            if now - since >= self.seconds or now - begin >= ENDLESS * self.seconds:
+                self.hung = f"stopped after {now - begin:.0f} seconds, {now - since:.0f} without progress: it hangs"
+                _kill_family(self.pid)
                 return
+
+    def _meter(self) -> None:
+        if self.budget is None or self._asked:
+            return
+        if self._low != makes_room():
+            self._low = not self._low
+            _prioritize(self.pid, LOW_PRIORITY if self._low else 0)
+        self._spent = _processor_seconds(self.pid)
+        if self._spent >= self.budget:
+            self._asked = True
+            os.kill(self.pid, signal.SIGUSR1)
 
 
 def run(
@@ -204,14 +237,12 @@ def run(
                 start_new_session=True,
             )
             _running.add(process.pid)
-        limit = threading.Timer(seconds, _kill_family, [process.pid])
-        limit.start()
-        ended = threading.Event()
-        if budget is not None:
-            threading.Thread(target=_ask_to_end, args=[process.pid, budget, ended], daemon=True).start()
+        watch = _Watch(process.pid, file.fileno(), seconds, budget)
+        thread = threading.Thread(target=watch.look, daemon=True)
+        thread.start()
         _, status, usage = os.wait4(process.pid, 0)
-        ended.set()
-        limit.cancel()
+        watch.ended.set()
+        thread.join()
         with _lock:
             _running.discard(process.pid)
         _kill(process.pid)  # grandchildren that outlived it
@@ -219,8 +250,8 @@ def run(
         took = time.monotonic() - begin
         file.seek(0)
         output = file.read().decode(errors="replace")
-    if took >= seconds:
-        output += f"\nstopped after {seconds:.0f} seconds: it hangs\n"
+    if watch.hung:
+        output += f"\n{watch.hung}\n"
     return Outcome(process.returncode, output, took, usage.ru_utime + usage.ru_stime)
 
 

@@ -647,7 +647,8 @@ static void sends_count_nothing(const char *transport, const char *const options
 TEST(a_million_sends_allocate_nothing_and_wait_for_no_lock)
 {
     TEST_NEEDS_NET();
-    sends_count_nothing("lbt-rm", NULL, 1000000, NULL);
+    /* Where locks are not counted, one thread is left, and allocations: those of the first sends of every kind. */
+    sends_count_nothing("lbt-rm", NULL, MUTEXES_ARE_COUNTED ? 1000000 : 100000, NULL);
 }
 
 TEST(sends_that_are_retained_allocate_nothing_and_wait_for_no_lock)

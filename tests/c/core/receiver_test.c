@@ -206,14 +206,25 @@ static lbm_msg_fragment_info_t frag_info;
 static int frag_rc, frag_is;
 static bool payload_ok;
 
+/* The bytes of a large message from `offset` on. */
+UM_TEST_OWN_BYTES static void large_bytes(unsigned char *to, size_t len, size_t offset)
+{
+    for (size_t i = 0; i < len; i++) {
+        to[i] = (unsigned char)((offset + i) * 13 >> 3);
+    }
+}
+
 static int big_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 {
     if (msg->type == LBM_MSG_DATA) {
         frag_rc = lbm_msg_retrieve_fragment_info(msg, &frag_info);
         frag_is = lbm_msg_is_fragment(msg);
         size_t offset = frag_is ? frag_info.offset : 0;
-        for (size_t i = 0; i < msg->len; i++) {
-            payload_ok = payload_ok && (unsigned char)msg->data[i] == (unsigned char)((offset + i) * 13 >> 3);
+        unsigned char expected[4096];
+        for (size_t at = 0; at < msg->len; at += sizeof expected) {
+            size_t len = msg->len - at < sizeof expected ? msg->len - at : sizeof expected;
+            large_bytes(expected, len, offset + at);
+            payload_ok = payload_ok && memcmp(msg->data + at, expected, len) == 0;
         }
     }
     return recorder_cb(rcv, msg, clientd);
@@ -222,9 +233,7 @@ static int big_cb(lbm_rcv_t *rcv, lbm_msg_t *msg, void *clientd)
 static void send_big(lbm_src_t *src, size_t len)
 {
     unsigned char *data = malloc(len);
-    for (size_t i = 0; i < len; i++) {
-        data[i] = (unsigned char)(i * 13 >> 3);
-    }
+    large_bytes(data, len, 0);
     MUST(lbm_src_send(src, (char *)data, len, LBM_MSG_FLUSH | LBM_SRC_BLOCK));
     free(data);
 }

@@ -71,6 +71,7 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         return list_tests();
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* who kills a program that hangs can see where */
     int passed = 0, failed = 0, skipped = 0;
     for (struct um_test *test = um_tests_head; test != NULL; test = test->next) {
         if (!wanted(test->name, argc, argv)) {

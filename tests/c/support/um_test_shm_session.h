@@ -157,7 +157,7 @@ struct gate {
 
 #define MESSAGE 1500
 
-static inline void fill(char *bytes, size_t len, unsigned n)
+UM_TEST_OWN_BYTES static inline void fill(char *bytes, size_t len, unsigned n)
 {
     memcpy(bytes, &n, sizeof n);
     for (size_t i = sizeof n; i < len; i++) {

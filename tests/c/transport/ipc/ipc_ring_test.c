@@ -52,7 +52,7 @@ static uint32_t length_of(uint64_t n)
     return 16 + (uint32_t)((n * 2654435761u) % (DATAGRAM_MAX - 15));
 }
 
-static uint64_t checksum(const uint8_t *bytes, uint32_t len)
+UM_TEST_OWN_BYTES static uint64_t checksum(const uint8_t *bytes, uint32_t len)
 {
     uint64_t sum = 1469598103934665603ull;
     for (uint32_t i = 0; i < len; i++) {
@@ -61,7 +61,7 @@ static uint64_t checksum(const uint8_t *bytes, uint32_t len)
     return sum;
 }
 
-static uint32_t compose(uint8_t *out, uint64_t n)
+UM_TEST_OWN_BYTES static uint32_t compose(uint8_t *out, uint64_t n)
 {
     uint32_t len = length_of(n);
     memcpy(out, &n, 8);

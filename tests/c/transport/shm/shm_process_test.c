@@ -21,7 +21,7 @@
 
 /* ---- messages that show damage ---- */
 
-static void compose(char *bytes, uint64_t n)
+UM_TEST_OWN_BYTES static void compose(char *bytes, uint64_t n)
 {
     uint64_t sum = n;
     for (size_t i = 16; i < MESSAGE; i++) {
