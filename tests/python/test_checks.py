@@ -347,8 +347,8 @@ def test_full_counts_where_an_engine_has_changed_or_nobody_knows() -> None:
 
 def test_full_counts_where_what_simulators_include_has_changed() -> None:
     """Helpers of their own, engines of the core."""
-    assert changes.engines_changed({"tests/c/support/um_test.h"})
-    assert not changes.engines_changed({"tests/c/support/um_test_tls.h"})
+    assert changes.engines_changed({"tests/c/support/um_test_srs.h"})
+    assert not changes.engines_changed({"tests/c/support/um_test_tls.h", "tests/c/support/um_test.h"})
     core = [file for path in ROOT.glob("tests/sim/*_sim.c") for file in changes.code_of(path) if "csrc/core/" in file]
     assert core and all(changes.engines_changed({file}) for file in core)
 
