@@ -12,36 +12,40 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from checks.builds import ASAN, FUZZ, TSAN, Tree, configure
+from checks.builds import ASAN, FUZZ, TSAN, compiling, configuring
 from checks.process import CORES, ROOT
 
 
-def compile_until(stop: Path, tree: Tree) -> None:
-    """One tree. SIGINT has ninja and make take back what is half written."""
-    if stop.exists() or configure(tree).code != 0:
-        return
-    command = ["cmake", "--build", tree.folder, "--target", tree.target, "-j", str(CORES)]
+def run_until(over: Callable[[], bool], command: Sequence[str]) -> bool:
+    """Whether it ended well, and by itself. SIGINT has ninja and make take back what is half written."""
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet, start_new_session=True) as compiling:
-        try:
-            while compiling.poll() is None and not stop.exists():
-                time.sleep(0.2)
-        finally:
-            if compiling.poll() is None:
-                os.killpg(compiling.pid, signal.SIGINT)
+    with subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet, start_new_session=True) as process:
+        while process.poll() is None and not over():
+            time.sleep(0.2)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+    return process.returncode == 0 and not over()
 
 
-def main() -> None:
-    stop = Path(sys.argv[1])
-    os.nice(10)  # the tests wait for the packages
+def main() -> int:
+    file, signals = Path(sys.argv[1]), []  # no exception, which could come between a fork and what ends the child
     for number in (signal.SIGINT, signal.SIGTERM):  # the first, which a shell has its background ignore, for ninja too
-        signal.signal(number, lambda *_: sys.exit(1))
+        signal.signal(number, lambda number, _: signals.append(number))
+    os.nice(10)  # the tests wait for the packages
+
+    def over() -> bool:
+        return bool(signals) or file.exists()
+
     for tree in (FUZZ, ASAN, TSAN):
-        if tree is not FUZZ or shutil.which("clang") is not None:
-            compile_until(stop, tree)
+        possible = tree is not FUZZ or shutil.which("clang") is not None
+        if possible and not over() and run_until(over, configuring(tree)):
+            run_until(over, compiling(replace(tree, jobs=CORES)))
+    return 1 if signals else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

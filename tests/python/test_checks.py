@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import spark_java
+from pids import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -212,13 +213,6 @@ def test_what_is_missing_when_the_time_is_over_has_failed(monkeypatch: pytest.Mo
     jobs = [Job("first", "stage", slow, urgent=True), *(job(str(n), 1) for n in range(3))]
     results = Pool({}, until=time.monotonic(), say=say).run(jobs)
     assert len(results) == 4 and sum(result.tally.failed for result in results) == 3
-
-
-def runs(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def test_a_program_that_hangs_is_ended_with_its_children() -> None:

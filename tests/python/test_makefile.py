@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pids import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKE_ZMQ = "Name: libzmq\nDescription: a stand-in\nVersion: 4.3.4\nLibs: -lzmq\nCflags:\n"
@@ -64,3 +69,41 @@ def test_the_demo_builds_the_library_and_no_tests() -> None:
     plan = subprocess.run(["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     (built,) = [line for line in plan.splitlines() if "cmake --build" in line]
     assert built.endswith("--target um lbmrd")
+
+
+def waits_for(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", ["the packages are installed", signal.SIGINT, signal.SIGTERM])
+def test_what_compiles_ahead_ends_with_its_compilers(tmp_path: Path, how: str | signal.Signals) -> None:
+    """As `make prepare` starts it: in the background of a shell, which has it ignore SIGINT."""
+    stop, compiling = tmp_path / "stop", tmp_path / "compiling"
+    for name in ("cmake", "clang"):
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\n[ "$1" != --build ] || {{ echo $$ >>{compiling}; exec sleep 600; }}\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    command = [
+        "sh",
+        "-c",
+        'trap "" INT; exec "$@"',
+        "sh",
+        sys.executable,
+        str(ROOT / "tools/compile_ahead.py"),
+        str(stop),
+    ]
+    env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    with subprocess.Popen(command, env=env) as ahead:
+        waits_for(lambda: compiling.exists() and compiling.read_text().endswith("\n"))
+        (compiler,) = compiling.read_text().split()
+        if isinstance(how, signal.Signals):
+            ahead.send_signal(how)
+        else:
+            stop.touch()
+        assert (ahead.wait(120) != 0) == isinstance(how, signal.Signals)
+    waits_for(lambda: not runs(int(compiler)))
+    assert compiling.read_text().split() == [compiler]  # no other tree is begun

@@ -6,7 +6,7 @@ import shutil
 import sys
 from dataclasses import dataclass, field
 
-from .process import CORES, ROOT, Outcome, Tally, failure, one_check, run
+from .process import CORES, ROOT, Tally, failure, one_check, run
 
 DEBUG = "-DCMAKE_BUILD_TYPE=RelWithDebInfo"
 QUICK = "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG"  # half of what -O2 -g takes; functions and lines are known
@@ -64,20 +64,24 @@ FUZZ = Tree(
 )
 
 
-def configure(tree: Tree) -> Outcome:
+def configuring(tree: Tree) -> list[str]:
     """A tree keeps the generator it was made with."""
     made = (ROOT / tree.folder / "CMakeCache.txt").exists()
     generator = ["-G", "Ninja"] if not made and shutil.which("ninja") else []
-    return run(["cmake", "-S", ".", "-B", tree.folder, *generator, *tree.options])
+    return ["cmake", "-S", ".", "-B", tree.folder, *generator, *tree.options]
+
+
+def compiling(tree: Tree) -> list[str]:
+    return ["cmake", "--build", tree.folder, "--target", tree.target, "-j", str(tree.jobs)]
 
 
 def build(tree: Tree) -> Tally:
     """Configure, compile, and compile the binding against it where there is one."""
-    outcome = configure(tree)
+    outcome = run(configuring(tree))
     if outcome.code != 0:
         return failure(f"configuring {tree.folder}", outcome)
     total = Tally(cpu=outcome.cpu)
-    outcome = run(["cmake", "--build", tree.folder, "--target", tree.target, "-j", str(tree.jobs)])
+    outcome = run(compiling(tree))
     total.add(Tally(passed=1, cpu=outcome.cpu) if outcome.code == 0 else failure(f"building {tree.folder}", outcome))
     if total.failed == 0 and tree.binding:
         command = [sys.executable, "um_cffi/binding/build.py"]
