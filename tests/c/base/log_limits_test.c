@@ -162,7 +162,8 @@ static int on_log(int level, const char *message, void *clientd)
 
 static void say(uint64_t now_ns, struct um_log_origin origin)
 {
-    um_log_limited(origin, now_ns, UM_LOG_NOTICE, "Core-1-2", "words %d", lines_logged);
+    int so_far = __atomic_load_n(&lines_logged, __ATOMIC_RELAXED); /* threads say, too */
+    um_log_limited(origin, now_ns, UM_LOG_NOTICE, "Core-1-2", "words %d", so_far);
 }
 
 TEST(the_log_tells_what_was_left_out_when_a_loop_asks)
