@@ -249,11 +249,15 @@ def test_what_goes_on_does_not_hang_however_long_it_takes() -> None:
 def test_a_program_that_gets_its_processor_seconds_late_does_not_hang() -> None:
     working = "import time\nfor _ in range(40):\n    until = time.process_time() + 0.02\n"
     working += "    while time.process_time() < until: pass\n    time.sleep(0.05)"
-    for seconds in (1.0, 10.0):
-        outcome = process.run([sys.executable, "-c", working], seconds, budget=100.0)
-        if outcome.code == 0:
-            break
-    assert outcome.code == 0
+    try:
+        process.make_room(False)  # at a low priority it is late by minutes, where others keep the processors busy
+        for seconds in (1.0, 10.0, 100.0):
+            outcome = process.run([sys.executable, "-c", working], seconds, budget=100.0)
+            if outcome.code == 0:
+                break
+        assert outcome.code == 0
+    finally:
+        process.make_room(True)
     outcome = process.run(["sh", "-c", "trap : USR1; while :; do :; done"], 1.0, budget=0.1)  # it will not end
     assert outcome.code == -9 and "it hangs" in outcome.output
 
