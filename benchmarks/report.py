@@ -82,11 +82,17 @@ class Report:
         self.machine = Machine.here()
         self.how = f"medians of {runs} runs of {seconds:g} s"
         self.parts: list[Part] = []
+        self.failed: list[str] = []  # names of parts that could not be measured
 
     def begin(self, name: str) -> Part:
         self.parts.append(Part(name))
         print(f"\n== {name}", flush=True)
         return self.parts[-1]
+
+    def fail(self, why: str) -> None:
+        """The part that has begun could not be measured: nothing of it is judged or written."""
+        self.failed.append(self.parts.pop().name)
+        print(f"FAILED: {why}", flush=True)
 
     def placed(self, core_to_core_ns: float) -> None:
         """Each measurement tells how far from each other the cores were."""
@@ -114,6 +120,7 @@ class Report:
     def summary(self) -> str:
         lines = [f"  {row.what}: {row.figure:.2f}, wanted {row.bound}" for row in self.missed()]
         missed = len(lines)
+        lines += [f"  {name}: could not be measured, see above" for name in self.failed]
         return "\n".join([f"{len(self.judged()) - missed} targets met, {missed} not met", *lines])
 
     def table(self, part: Part) -> str:

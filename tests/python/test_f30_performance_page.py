@@ -93,3 +93,28 @@ run.main()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == status, done.stderr
     assert (tmp_path / "results.json").exists()
+
+
+def test_f30_a_part_that_fails_keeps_its_table_and_the_others_are_measured(tmp_path: Path, page: Path) -> None:
+    program = f"""
+import subprocess, sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT / "benchmarks")!r})
+import run
+def fails(cells, report, out):
+    report.target("rate", 2.0, 1.0, True)
+    raise SystemExit("bench_peer failed: a side failed")
+def hangs(cells, report, out):
+    raise subprocess.TimeoutExpired("bench_other", 600)
+run.PAGE = Path({str(page)!r})
+run.Cells.distance = lambda self: 100.0
+run.PARTS = {{"one": fails, "three": hangs, "two": lambda cells, report, out: report.target("share", 1.0, 0.5, True)}}
+sys.argv = ["run.py", "--out", {str(tmp_path)!r}]
+run.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "bench_peer failed: a side failed" in done.stdout and "bench_other" in done.stdout
+    assert "1 targets met, 0 not met\n  one: could not be measured" in done.stdout
+    text = page.read_text()
+    assert "old one" in text and "| share |" in text and "three" not in text
