@@ -139,9 +139,8 @@ class Report:
     def write_results(self, path: Path, cells: Sequence[object]) -> None:
         """Everything as JSON: the table's rows and the single measurements they were made of."""
         rows = [{"part": part.name, **vars(row)} for part in self.parts for row in part.rows]
-        path.write_text(
-            json.dumps({"machine": vars(self.machine), "rows": rows, "cells": list(cells)}, indent=1) + "\n"
-        )
+        everything = {"machine": vars(self.machine), "failed": self.failed, "rows": rows, "cells": list(cells)}
+        path.write_text(json.dumps(everything, indent=1) + "\n")
 
 
 def replace_part(text: str, name: str, table: str, page: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -118,3 +119,4 @@ run.main()
     assert "1 targets met, 0 not met\n  one: could not be measured" in done.stdout
     text = page.read_text()
     assert "old one" in text and "| share |" in text and "three" not in text
+    assert json.loads((tmp_path / "results.json").read_text())["failed"] == ["one", "three"]
