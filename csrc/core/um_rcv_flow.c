@@ -414,6 +414,9 @@ static void stop(struct um_rcv_flow *flow)
 static void end(struct um_rcv_flow *flow, enum um_rcv_flow_end why)
 {
     uint64_t now_ns = um_loop_now(flow->lane->loop);
+    if (why == UM_RCV_FLOW_LOST && flow->leaving != NULL) {
+        why = UM_RCV_FLOW_WITHDRAWN; /* a join of it that fails now is not to be tried again */
+    }
     set_ready(flow, false);
     if (flow->bos_seen) {
         um_dc_end(flow->dc, now_ns);
@@ -466,15 +469,14 @@ static void on_withdrawn_timer(struct um_timer *timer, uint64_t now_ns)
     }
 }
 
-/* Ended when nothing of it arrives any more; at once when there is no memory to wait for that. */
+/* Ended when nothing of it arrives any more, begun or not: the source may have counted this receiver, and sent all it
+ * had, before this loop has read anything. At once when there is no memory to wait for that. */
 void um_rcv_flow_withdrawn(struct um_rcv_flow *flow)
 {
     if (flow->leaving != NULL) {
         return;
     }
-    if (flow->bos_seen) {
-        flow->leaving = um_calloc(1, sizeof *flow->leaving);
-    }
+    flow->leaving = um_calloc(1, sizeof *flow->leaving);
     if (flow->leaving == NULL) {
         end(flow, UM_RCV_FLOW_WITHDRAWN);
         return;

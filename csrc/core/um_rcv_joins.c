@@ -356,7 +356,11 @@ static void yield(struct um_rcv_joins *joins, struct um_rcv_join_place *place, u
         struct um_rcv_join_topic *topic = joining->topic;
         struct um_rcv_join_offer offer = joining->offer;
         uint64_t heard_ns = joining->heard_ns;
+        bool withdrawn = joining->withdrawn;
         joins->ops.yield(joining, now_ns);
+        if (withdrawn) {
+            continue;
+        }
         if (now_ns - heard_ns < KEPT_NS) {
             wait_in_line(joins, topic, place->kind, &offer, heard_ns, now_ns);
         } else {

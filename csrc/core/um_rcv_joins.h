@@ -53,12 +53,14 @@ struct um_rcv_joining {
     struct um_rcv_join_topic *topic;
     struct um_rcv_join_offer offer;
     uint64_t heard_ns; /* last advertisement; the owner moves it on */
+    bool withdrawn;    /* set by the owner: its source is gone, so that it will not wait for another turn */
 };
 
 struct um_rcv_join_ops {
     /* A source that waited: look at it again, as if it were advertised now. There is a place for it. */
     void (*again)(struct um_rcv_join_topic *topic, const struct um_rcv_join_offer *offer, uint64_t now_ns);
-    /* Others wait, and this one has brought nothing: leave the session, with um_rcv_joins_end(). It waits, too. */
+    /* Others wait, and this one has brought nothing: leave the session, with um_rcv_joins_end(). It waits, too,
+     * unless it was withdrawn. */
     void (*yield)(struct um_rcv_joining *joining, uint64_t now_ns);
     /* A source that waited was not advertised any more, or found the line full, and is out of it: others see to it
      * from here on. */

@@ -105,7 +105,6 @@ struct um_rcv_source {
     struct um_rcv_topic *topic;    /* fixed; outlives it, its flow included */
     struct um_rcv_joining joining; /* rcv_joins.c; its offer.info is fixed from the beginning */
     struct um_rcv_route *route;    /* rcv_routes.c: of its session; NULL: nobody is asked for a lane */
-    bool withdrawn;                /* its flow, on another loop, was told so */
     bool closing;                  /* off topic->sources; its flow, on another loop, has not closed yet */
     bool proved;                   /* something of it was received, not only of its session */
     struct um_join_retry *retry;   /* until BOS: what this join is another attempt of; NULL: the first one */

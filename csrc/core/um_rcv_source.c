@@ -329,8 +329,8 @@ const struct um_join_retry_ops um_rcv_join_retry_ops = {.attempt = try_again, .g
 /* Topic resolution says that it is gone. */
 static void withdrawn(struct um_rcv_source *source)
 {
+    source->joining.withdrawn = true;
     if (source->flow.mail != NULL) {
-        source->withdrawn = true;
         um_rcv_mail_order(source->flow.mail, UM_RCV_ORDER_WITHDRAWN, NULL);
     } else {
         um_rcv_flow_withdrawn(&source->flow);
@@ -340,10 +340,13 @@ static void withdrawn(struct um_rcv_source *source)
 /* It is advertised again. */
 static void keep(struct um_rcv_source *source)
 {
+    if (!source->joining.withdrawn) {
+        return;
+    }
+    source->joining.withdrawn = false;
     if (source->flow.mail == NULL) {
         um_rcv_flow_keep(&source->flow);
-    } else if (source->withdrawn) {
-        source->withdrawn = false;
+    } else {
         um_rcv_mail_order(source->flow.mail, UM_RCV_ORDER_KEEP, NULL);
     }
 }
@@ -400,7 +403,7 @@ static void join_again(struct um_rcv_join_topic *joins, const struct um_rcv_join
 static void yield_join(struct um_rcv_joining *joining, uint64_t now_ns)
 {
     struct um_rcv_source *source = UM_CONTAINER_OF(joining, struct um_rcv_source, joining);
-    if (source->retry != NULL) {
+    if (source->retry != NULL && !joining->withdrawn) {
         um_join_retry_failed(source->retry, now_ns);
         source->retry = NULL;
     }

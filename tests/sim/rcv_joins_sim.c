@@ -590,6 +590,26 @@ TEST(f5_a_source_that_is_withdrawn_leaves_the_line)
     close_world();
 }
 
+/* It holds its place while what it has sent may still come; then it makes room for good. */
+TEST(f5_a_source_that_is_withdrawn_while_it_is_joined_does_not_wait_once_it_has_yielded)
+{
+    struct world w;
+    struct um_rcv_joins_stats stats;
+    open_world(&w, UM_RCV_JOIN_ASKS, 30 * SIM_SEC);
+    for (uint32_t i = 0; i < 65; i++) {
+        advertised(FORGER, 0x0d000001u, (uint16_t)(1000 + i), i);
+    }
+    CHECK_EQ(w.under_way, 64);
+    UM_CONTAINER_OF(um_list_first(&w.all), struct join, node)->joining.withdrawn = true;
+    pass(5 * SIM_SEC);
+    um_rcv_joins_stats(w.joins, &stats);
+    CHECK_EQ(stats.yielded, 1); /* to the one who waited; others would change places for as long as they are heard */
+    CHECK_EQ(stats.waiting, 0);
+    CHECK_EQ(w.attempts, 65);
+    CHECK_EQ(w.unheard, 0);
+    close_world();
+}
+
 /* ---- sources of which nothing was received ---- */
 
 static struct um_rcv_hearer *displaced[UM_RCV_HEARSAY_MAX];
