@@ -38,7 +38,7 @@ static inline void round_of(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-uint32_t um_hash_bytes(const void *data, size_t len)
+uint64_t um_hash64_bytes(const void *data, size_t len)
 {
     const uint8_t *at = data;
     uint64_t v[4] = {um_hash_key[0] ^ 0x736f6d6570736575ull, um_hash_key[1] ^ 0x646f72616e646f6dull,
@@ -60,6 +60,11 @@ uint32_t um_hash_bytes(const void *data, size_t len)
     round_of(v);
     round_of(v);
     round_of(v);
-    uint64_t hash = v[0] ^ v[1] ^ v[2] ^ v[3];
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint32_t um_hash_bytes(const void *data, size_t len)
+{
+    uint64_t hash = um_hash64_bytes(data, len);
     return (uint32_t)(hash ^ hash >> 32);
 }

@@ -10,8 +10,10 @@
 /* Drawn from the kernel before constructors of the application; never changes except by um_hash_set_key(). */
 extern uint64_t um_hash_key[2];
 
-/* SipHash-1-3, folded to 32 bits. */
+/* SipHash-1-3, folded to 32 bits: for tables, which compare the keys. */
 uint32_t um_hash_bytes(const void *data, size_t len);
+/* All of it: in place of the bytes, where they are not kept. */
+uint64_t um_hash64_bytes(const void *data, size_t len);
 
 /* Two rounds of multiply and fold: for numbers, on paths where SipHash would be felt. */
 static inline uint32_t um_hash_u32(uint32_t key)

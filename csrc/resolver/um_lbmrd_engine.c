@@ -68,7 +68,7 @@ struct outgoing {
 
 struct recent {
     uint64_t at_ns; /* 0: unused */
-    uint32_t hash;
+    uint64_t hash;
     uint32_t ip;
     uint16_t port;
 };
@@ -424,7 +424,7 @@ static void log_fault(struct um_lbmrd *engine, uint64_t now_ns, enum um_lbmr_fau
     um_log_limited(um_log_of_ip(ip), now_ns, UM_LOG_WARNING, fault_id(fault), "%s Not forwarded.", text);
 }
 
-static void remember(struct um_lbmrd *engine, uint64_t now_ns, uint32_t hash, uint32_t ip, uint16_t port)
+static void remember(struct um_lbmrd *engine, uint64_t now_ns, uint64_t hash, uint32_t ip, uint16_t port)
 {
     engine->recent[hash % RECENT] =
         (struct recent){.at_ns = now_ns != 0 ? now_ns : 1, .hash = hash, .ip = ip, .port = port};
@@ -435,7 +435,7 @@ static void remember(struct um_lbmrd *engine, uint64_t now_ns, uint32_t hash, ui
 static bool circles(struct um_lbmrd *engine, uint64_t now_ns, const uint8_t *data, size_t len, uint32_t ip,
                     uint16_t port)
 {
-    uint32_t hash = um_hash_bytes(data, len);
+    uint64_t hash = um_hash64_bytes(data, len);
     const struct recent *recent = &engine->recent[hash % RECENT];
     if (recent->at_ns != 0 && recent->hash == hash && now_ns - recent->at_ns < CIRCLING_INTERVAL_NS &&
         (recent->ip != ip || recent->port != port)) {
@@ -456,7 +456,7 @@ static void translate(struct um_lbmrd *engine, uint64_t now_ns, int domain, cons
     size_t changed = um_lbmrd_nat_rewrite(engine->config.nat, domain, out->ip, engine->translated, out->len);
     engine->stats.translated += changed;
     if (changed > 0) {
-        remember(engine, now_ns, um_hash_bytes(engine->translated, out->len), out->ip, out->port);
+        remember(engine, now_ns, um_hash64_bytes(engine->translated, out->len), out->ip, out->port);
     }
 }
 
@@ -512,7 +512,7 @@ static void send_gathered(void *arg, uint64_t now_ns, struct um_lbmrd_bundle *bu
                            .datagrams = bundle->datagrams,
                            .newcomers = bundle->newcomers};
     if (bundle->datagrams > 1) {
-        remember(engine, now_ns, um_hash_bytes(out.data, out.len), engine->config.own_ip, engine->config.own_port);
+        remember(engine, now_ns, um_hash64_bytes(out.data, out.len), engine->config.own_ip, engine->config.own_port);
         engine->stats.gathered += bundle->datagrams;
     }
     forward_paid(engine, now_ns, &out);

@@ -4,6 +4,7 @@
 
 #include "base/um_log.h"
 #include "base/um_log_limits.h"
+#include "base/um_hash.h"
 #include "resolver/um_lbmrd_engine.h"
 #include "um_test.h"
 #include "wire/um_lbmr.h"
@@ -384,6 +385,53 @@ TEST(f10_a_thousand_clients_that_start_together_are_within_the_budget)
     CHECK_EQ(um_lbmrd_stats(engine)->circling + um_lbmrd_stats(engine)->invalid, 0);
     CHECK_EQ(um_lbmrd_stats(engine)->over_budget, 0);
     um_lbmrd_destroy(engine);
+}
+
+struct question {
+    uint32_t hash, number;
+};
+
+static size_t write_question(uint32_t number, uint8_t bytes[64])
+{
+    struct um_lbmr_builder builder;
+    char topic[32];
+    um_lbmr_begin(&builder, bytes, 64, 64, UM_LBMR_NORMAL, NULL, 0);
+    um_lbmr_add_tqr(&builder, topic, (size_t)snprintf(topic, sizeof topic, "topic of %010u", number));
+    return um_lbmr_finish(&builder);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct question *one = a, *other = b;
+    return one->hash < other->hash ? -1 : one->hash > other->hash;
+}
+
+/* Of so many datagrams some are alike in 32 bits of their hash. */
+TEST(different_datagrams_of_two_senders_are_both_forwarded_whatever_their_short_hashes)
+{
+    enum { QUESTIONS = 300000 };
+    um_hash_set_key(1, 2);
+    struct question *questions = calloc(QUESTIONS, sizeof *questions);
+    uint8_t bytes[64];
+    for (uint32_t i = 0; i < QUESTIONS; i++) {
+        questions[i] = (struct question){um_hash_bytes(bytes, write_question(i, bytes)), i};
+    }
+    qsort(questions, QUESTIONS, sizeof *questions, by_hash);
+    struct um_lbmrd *engine = make_large_engine();
+    unsigned pairs = 0;
+    for (uint32_t i = 1; i < QUESTIONS; i++) {
+        if (questions[i - 1].hash == questions[i].hash) {
+            pairs++;
+            size_t len = write_question(questions[i - 1].number, bytes);
+            um_lbmrd_on_datagram(engine, pairs * 1000 * MS, bytes, len, ip("10.0.0.2"), 1000);
+            len = write_question(questions[i].number, bytes);
+            um_lbmrd_on_datagram(engine, pairs * 1000 * MS, bytes, len, ip("10.0.0.3"), 1000);
+        }
+    }
+    CHECK(pairs > 0);
+    CHECK_EQ(um_lbmrd_stats(engine)->circling, 0);
+    um_lbmrd_destroy(engine);
+    free(questions);
 }
 
 TEST(f10_who_is_known_may_send_twenty_large_datagrams_a_second_however_many_clients_there_are)
