@@ -160,6 +160,15 @@ static void forge(uint32_t told_by, unsigned count, bool many_addresses)
     }
 }
 
+/* One source more than may be joined there at a time. */
+static void crowd_one_address(void)
+{
+    for (uint32_t i = 0; i < 65; i++) {
+        advertised(FORGER, 0x0d000001u, (uint16_t)(1000 + i), i);
+    }
+    CHECK_EQ(world->under_way, 64);
+}
+
 TEST(f5_two_thousand_forged_advertisements_take_a_bounded_number_of_places)
 {
     struct world w;
@@ -473,10 +482,7 @@ TEST(joins_yield_for_the_time_in_which_answers_could_be_read)
     struct world w;
     struct um_rcv_joins_stats stats;
     open_world(&w, UM_RCV_JOIN_ASKS, 30 * SIM_SEC);
-    for (uint32_t i = 0; i < 65; i++) {
-        advertised(FORGER, 0x0d000001u, (uint16_t)(1000 + i), i);
-    }
-    CHECK_EQ(w.under_way, 64);
+    crowd_one_address();
     for (int stop = 0; stop < 3; stop++) {
         pass(50 * MS);
         w.now_ns += 5 * SIM_SEC;
@@ -596,10 +602,7 @@ TEST(f5_a_source_that_is_withdrawn_while_it_is_joined_does_not_wait_once_it_has_
     struct world w;
     struct um_rcv_joins_stats stats;
     open_world(&w, UM_RCV_JOIN_ASKS, 30 * SIM_SEC);
-    for (uint32_t i = 0; i < 65; i++) {
-        advertised(FORGER, 0x0d000001u, (uint16_t)(1000 + i), i);
-    }
-    CHECK_EQ(w.under_way, 64);
+    crowd_one_address();
     UM_CONTAINER_OF(um_list_first(&w.all), struct join, node)->joining.withdrawn = true;
     pass(5 * SIM_SEC);
     um_rcv_joins_stats(w.joins, &stats);

@@ -1200,20 +1200,6 @@ TEST(a_held_source_may_end_and_its_receiver_may_go)
     pair_delete(&pair);
 }
 
-/* Its end is advertised. */
-static lbm_src_t *withdrawn_source(lbm_context_t *ctx, const char *name)
-{
-    lbm_src_topic_attr_t *attr;
-    lbm_topic_t *topic;
-    lbm_src_t *src;
-    MUST(lbm_src_topic_attr_create(&attr));
-    MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_send_final_advertisements", "1"));
-    MUST(lbm_src_topic_alloc(&topic, ctx, name, attr));
-    MUST(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL));
-    lbm_src_topic_attr_delete(attr);
-    return src;
-}
-
 /* The final advertisement comes by another way than the messages, which wait for the collector. */
 TEST(f38_a_withdrawn_source_whose_session_is_left_unread_is_heard_to_its_end)
 {
@@ -1221,7 +1207,7 @@ TEST(f38_a_withdrawn_source_whose_session_is_left_unread_is_heard_to_its_end)
     enum { COUNT = 900 };
     struct pair pair = pair_new("unread", 64 * 1024);
     MUST(lbm_src_delete(pair.src));
-    pair.src = withdrawn_source(pair.there, "unread");
+    pair.src = net_withdrawn_source(pair.there, "unread", "tcp");
     MUST(um_src_wait_receivers(pair.src, 1, WAIT_MS));
     struct sending sending = {pair.src, COUNT, 1000};
     send_counted(&sending);
@@ -1245,9 +1231,7 @@ struct lane {
 
 static void lane_open(struct lane *lane, const char *topic, um_collector_t *collector)
 {
-    lbm_context_attr_t *attr = net_context_attr();
-    MUST(lbm_context_attr_str_setopt(attr, "operational_mode", "sequential"));
-    lane->ctx = net_context_with(attr);
+    lane->ctx = net_sequential_context();
     lane->there = net_context();
     lane->rcv = net_receiver(lane->ctx, topic, NULL, um_collector_rcv_cb, collector, NULL);
     lane->src = net_source(lane->there, topic);
@@ -1332,7 +1316,7 @@ TEST(f38_a_late_context_reads_what_a_withdrawn_source_has_sent_before_it_ends_it
     MUST(um_collector_create(&collector, 64 * 1024));
     lane_open(&lane, "late", collector);
     MUST(lbm_src_delete(lane.src));
-    lane.src = withdrawn_source(lane.there, "late");
+    lane.src = net_withdrawn_source(lane.there, "late", "tcp");
     CHECK(lane_run_until(&lane, collector, 0));
     lane.sending = (struct sending){lane.src, COUNT, 1000};
     send_counted(&lane.sending);

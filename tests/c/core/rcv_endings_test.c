@@ -244,37 +244,15 @@ TEST(f43_a_source_of_lbtrm_that_is_silent_for_longer_than_receivers_wait_has_no_
 
 /* ---- withdrawn before it was heard ---- */
 
-static lbm_src_t *withdrawn_source(lbm_context_t *ctx, const char *name, const char *transport)
-{
-    lbm_src_topic_attr_t *attr;
-    lbm_topic_t *topic;
-    lbm_src_t *src;
-    MUST(lbm_src_topic_attr_create(&attr));
-    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", transport));
-    MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_send_final_advertisements", "1"));
-    MUST(lbm_src_topic_alloc(&topic, ctx, name, attr));
-    MUST(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL));
-    lbm_src_topic_attr_delete(attr);
-    return src;
-}
-
-/* The test decides when it gets on. */
-static lbm_context_t *sequential_context(void)
-{
-    lbm_context_attr_t *attr = net_context_attr();
-    MUST(lbm_context_attr_str_setopt(attr, "operational_mode", "sequential"));
-    return net_context_with(attr);
-}
-
 /* A receiver that is busy elsewhere when its source, which counts it already, sends all it has and ends. The final
  * advertisement is read first: its socket has something before there are messages. */
 static void end_before_it_is_heard(const char *transport)
 {
-    lbm_context_t *here = sequential_context(), *there = net_context();
+    lbm_context_t *here = net_sequential_context(), *there = net_context();
     struct recorder r = RECORDER_INIT;
     lbm_rcv_t *rcv = net_recording_receiver(here, "brief", &r);
-    lbm_src_t *src = withdrawn_source(there, "brief", transport);
-    lbm_src_t *other = withdrawn_source(there, "keeps the session", transport);
+    lbm_src_t *src = net_withdrawn_source(there, "brief", transport);
+    lbm_src_t *other = net_withdrawn_source(there, "keeps the session", transport);
     bool counted = false;
     for (int i = 0; i < HANG_SECONDS * 100 && !counted; i++) {
         MUST(lbm_context_process_events(here, 0));

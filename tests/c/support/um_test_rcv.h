@@ -186,6 +186,14 @@ static inline lbm_context_t *net_context(void)
     return net_context_with(net_context_attr());
 }
 
+/* The test decides when it gets on. */
+static inline lbm_context_t *net_sequential_context(void)
+{
+    lbm_context_attr_t *attr = net_context_attr();
+    MUST(lbm_context_attr_str_setopt(attr, "operational_mode", "sequential"));
+    return net_context_with(attr);
+}
+
 /* Without a request port, of which a host has few, and without a line about its socket buffer. */
 static inline lbm_context_t *net_lean_context(void)
 {
@@ -201,6 +209,21 @@ static inline lbm_src_t *net_source(lbm_context_t *ctx, const char *name)
     lbm_src_t *src;
     MUST(lbm_src_topic_alloc(&topic, ctx, name, NULL));
     MUST(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL));
+    return src;
+}
+
+/* Its end is advertised. */
+static inline lbm_src_t *net_withdrawn_source(lbm_context_t *ctx, const char *name, const char *transport)
+{
+    lbm_src_topic_attr_t *attr;
+    lbm_topic_t *topic;
+    lbm_src_t *src;
+    MUST(lbm_src_topic_attr_create(&attr));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "transport", transport));
+    MUST(lbm_src_topic_attr_str_setopt(attr, "resolver_send_final_advertisements", "1"));
+    MUST(lbm_src_topic_alloc(&topic, ctx, name, attr));
+    MUST(lbm_src_create(&src, ctx, topic, NULL, NULL, NULL));
+    lbm_src_topic_attr_delete(attr);
     return src;
 }
 

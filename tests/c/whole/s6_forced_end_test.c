@@ -115,13 +115,6 @@ static lbm_src_t *ru_source(lbm_context_t *ctx, struct clients *clients)
     return src;
 }
 
-static lbm_context_t *sequential_context(void)
-{
-    lbm_context_attr_t *attr = net_context_attr();
-    MUST(lbm_context_attr_str_setopt(attr, "operational_mode", "sequential"));
-    return net_context_with(attr);
-}
-
 TEST(s6_receiver_that_stops_is_cut_off_and_either_side_hears_the_option_and_how_long_it_was)
 {
     TEST_NEEDS_NET();
@@ -129,7 +122,7 @@ TEST(s6_receiver_that_stops_is_cut_off_and_either_side_hears_the_option_and_how_
     unsigned long silent_ms = 0, pause_ms = 0;
     struct recorder all = RECORDER_INIT;
     MUST(lbm_log(on_log, NULL));
-    lbm_context_t *sends = net_context(), *hears = sequential_context();
+    lbm_context_t *sends = net_context(), *hears = net_sequential_context();
     lbm_src_t *src = ru_source(sends, &clients);
     lbm_rcv_t *rcv = net_recording_receiver(hears, "s6", &all);
     for (int i = 0; i < HANG_SECONDS * 100 && um_rcv_ready(rcv) == 0; i++) {
