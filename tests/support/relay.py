@@ -136,7 +136,8 @@ class Star:
             # A sign that is multicast is a frame for each other host.
             elif answers >= times and (not signs or alive - since >= times * (len(self.hosts) - 1)):
                 return
-            assert time.monotonic() < end, f"{kinds}: still under way, {now} frames"
+            quiet = f"quiet for {answers} answers, in which {alive - since} {signs or 'signs'} came"
+            assert time.monotonic() < end, f"{kinds}: {now} frames, {quiet}"
             time.sleep(0.1)
 
     def wait_for(self, kinds: str, frames: int = 1, from_: int | None = None, seconds: float = 60) -> None:

@@ -17,9 +17,10 @@ SOAK = bool(os.environ.get("UM_SOAK"))
 LATE = 20  # packets, after a sink has told its counts
 
 # The options of the proofs: rate limits lifted (the defaults are 10 and 5 Mb/s), datagrams that fit the MTU, a source
-# that announces its number every 100 ms, waits half the NAK interval between repairs of one datagram as is recommended,
-# and short waits after a refusal. The NAK intervals are the defaults: shorter ones than a busy machine takes to answer
-# ask for everything many times over.
+# that announces its number every 100 ms (also when a minute has passed until the last receiver of a busy machine has
+# all: by default a source that is idle for longer falls silent), waits half the NAK interval between repairs of one
+# datagram as is recommended, and short waits after a refusal. The NAK intervals are the defaults: shorter ones than a
+# busy machine takes to answer ask for everything many times over.
 COMMON = """
 context default_interface 10.9.7.0/24
 context resolver_multicast_interface 10.9.7.0/24
@@ -28,6 +29,7 @@ context transport_{t}_retransmit_rate_limit {repair_rate}
 context transport_{t}_datagram_max_size 1472
 source transport {t}
 source transport_topic_sequence_number_info_interval 100
+source transport_topic_sequence_number_info_active_threshold 0
 source transport_{t}_ignore_interval 100
 receiver transport_{t}_nak_initial_backoff_interval 50
 receiver transport_{t}_nak_backoff_interval 200
