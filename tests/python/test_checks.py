@@ -155,11 +155,14 @@ def test_what_is_judged_by_time_and_mostly_waits_runs_beside_its_like(monkeypatc
     assert schedule.next_to_begin([job("other", 9, 0.1)], waits[:1]) is None
 
 
-def test_the_long_run_measures_pauses_with_nothing_beside_it() -> None:
-    alone = {each.name for each in pytests.jobs_of_release("python", {"UM_SOAK": "1"}) if each.alone}
-    wanted = {f"python/{name}" for name in pytests.PAUSES}
+def test_the_long_run_measures_pauses_and_streams_with_nothing_beside_it() -> None:
+    jobs = pytests.jobs_of_release("python", {"UM_SOAK": "1"})
+    alone = {each.name for each in jobs if each.alone}
+    wanted = {f"python/{name}" for name in pytests.PAUSES + pytests.STREAMS}
     assert alone == wanted | {each.name for each in pytests.jobs_of_release("python") if each.alone}
     assert not wanted & {each.name for each in pytests.jobs_of_release("python") if each.alone}
+    (stream,) = (schedule.expect(each, schedule.read_times()) for each in jobs if each.name.endswith(pytests.STREAMS))
+    assert stream.share > schedule.QUIET_SHARE  # not beside others that run alone, either
 
 
 def test_times_are_kept_and_give_the_share(tmp_path: Path) -> None:
